@@ -149,6 +149,7 @@ class Recorder {
       figures.requests += outcome.requests;
       figures.scanned += outcome.scanned;
       if (!outcome.tells_scanned) ++figures.untold;
+      if (outcome.client_filters) ++figures.unfiltered;
       figures.returned += outcome.returned;
       figures.written += outcome.written;
       figures.bytes += outcome.bytes;
@@ -265,6 +266,7 @@ void OpFigures::Add(const OpFigures& other) {
   requests += other.requests;
   scanned += other.scanned;
   untold += other.untold;
+  unfiltered += other.unfiltered;
   returned += other.returned;
   written += other.written;
   bytes += other.bytes;

@@ -20,6 +20,7 @@ struct OpFigures {
   uint64_t waited = 0;      // Began over 1 ms late, or not at all, because all clients were busy.
   uint64_t requests = 0, scanned = 0, returned = 0, written = 0, bytes = 0;  // Of what was completed.
   uint64_t untold = 0;       // Completed, but the store did not tell what it looked at.
+  uint64_t unfiltered = 0;   // Completed, but the client filters what was returned.
   bench::Histogram latency;  // Nanoseconds from the intended start, of what was completed.
   bench::Histogram service;  // From the actual start.
   std::string first_error;

@@ -70,7 +70,7 @@ template <typename Archive, typename Figures>
 void VisitOp(Archive& archive, Figures& op) {
   for (auto* count : {&op.operations, &op.completed, &op.throttled, &op.throttled_by_account, &op.dropped,
                       &op.failed, &op.missing, &op.unfinished, &op.waited, &op.requests, &op.scanned,
-                      &op.returned, &op.written, &op.bytes, &op.untold}) {
+                      &op.returned, &op.written, &op.bytes, &op.untold, &op.unfiltered}) {
     archive(*count);
   }
   const auto number = [&](auto& field) { archive(field); };

@@ -17,7 +17,7 @@
 //      8  seal    XXH3-64 of all before it
 namespace partita::lab {
 
-inline constexpr uint8_t kCellFileFormat = 2;
+inline constexpr uint8_t kCellFileFormat = 3;
 
 std::string EncodeCell(const CellFigures& cell, uint64_t run);
 // kCorruption: they are no such bytes, or of another run. kUnsupported: of another format.

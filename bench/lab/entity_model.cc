@@ -39,7 +39,11 @@ bool IsSameEachTime(const Condition& condition) {
 }  // namespace
 
 EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
-    : layout_(layout), generator_(generator), rows_(layout.entities.size()), before_(layout.entities.size()) {
+    : layout_(layout),
+      generator_(generator),
+      rows_(layout.entities.size()),
+      before_(layout.entities.size()),
+      taken_(layout.entities.size()) {
   uint64_t taken = 0;
   for (const Run& run : ChooseRuns()) {
     Take(run);
@@ -124,6 +128,7 @@ void EntityModel::Take(const Run& run) {
       const Entity entity = EntityOf(plan, record, fields);
       const uint64_t bytes = EntitySizeBytes(entity) - (begins ? 0 : SharedBytes(plan, record));
       if (counts) stored_bytes_ += static_cast<double>(bytes);
+      if (counts) ++taken_[place];
       if (begins) {
         rows.push_back({entity.partition_key(), entity.row_key(), number, bytes});
       } else if (row != kNoRow) {
@@ -203,7 +208,8 @@ EntityModel::Largest EntityModel::LargestOf(size_t place) const {
 
 EntityModel::Sum EntityModel::SumOf(size_t place) const {
   return {.entities = static_cast<double>(rows_[place].size()),
-          .units = static_cast<double>(before_[place].back())};
+          .units = static_cast<double>(before_[place].back()),
+          .records = static_cast<double>(taken_[place])};
 }
 
 double EntityModel::UnitsOfOne(size_t place, size_t first, size_t last) const {

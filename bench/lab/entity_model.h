@@ -51,9 +51,10 @@ class EntityModel {
   };
   const Largest& largest(size_t place) const { return largest_[place]; }
 
-  // The entities of a place that were looked at, and what scanning them costs.
+  // The entities of a place that were looked at, what scanning them costs, and the records that are in them.
   struct Sum {
-    double entities = 0, units = 0;
+    double entities = 0, units = 0, records = 0;
+    double records_each() const { return entities > 0 ? records / entities : 1; }
   };
   // REQUIRES: the place is no list.
   Sum SumOf(size_t place) const;
@@ -105,6 +106,7 @@ class EntityModel {
   std::vector<std::vector<Row>> rows_;  // Of each place, in the order of keys.
   // Of each place, for each row and the end: what all before it cost together; of a list their bytes.
   std::vector<std::vector<uint64_t>> before_;
+  std::vector<uint64_t> taken_;  // Of each place, its records: with folds more than rows.
   std::vector<Largest> largest_;
   double scale_ = 1;  // Records for each that is looked at.
   double stored_bytes_ = 0;

@@ -89,7 +89,7 @@ constexpr ExperimentKey kKeys[] = {
      "one_of, "
      "or from_record"},
     {"op", "order", "text", "query: a field, and desc behind it for the highest first"},
-    {"op", "limit", "whole", "query: how many at most"},
+    {"op", "limit", "whole", "query: how many records at most"},
     {"op", "limit_pareto", "numbers",
      "query: so many, drawn for each of a generalised Pareto distribution of this shape and scale, up to "
      "limit"},
@@ -101,7 +101,8 @@ constexpr ExperimentKey kKeys[] = {
     {"layout", "table", "text", "Default Lab"},
     {"layout", "props", "texts", "The fields stored as properties; default all"},
     {"layout", "copy", "sections copy", "Further entities for each record: an index, a denormalised copy"},
-    {"layout", "fold", "section fold", "Several records in one entity"},
+    {"layout", "fold", "section fold",
+     "Several records in one entity; conditions on what is folded the client asks of what comes"},
     {"layout", "type", "sections type",
      "Several types of entity, each for some records; each may have its own pk, rk, table and props"},
     {"layout", "arrival", "section own arrival",

@@ -223,6 +223,7 @@ class Predictor {
       told->lookups = plan->lookups;
       told->sorts = op.order_field.has_value() && !plan->ordered;
     }
+    told->client_filters = told->client_filters || plan->client_filters;
     const KnownFields known = WhatIsKnown(op, operation, generator_);
     double returned = 0, requests = 0, looked_up = 0;
     for (const PartEstimate& of : EstimateRead(model_, layout_, *plan, op, operation, known)) {
@@ -328,7 +329,9 @@ std::string OpText(const Op& op, const OpPrediction& told) {
   if (op.reads()) {
     text += told.plan + (told.from.empty() ? "" : " of copy " + told.from) + ", " +
             WholeFigure(told.requests) + " request(s), scans " + WholeFigure(told.scanned) + ", returns " +
-            WholeFigure(told.returned) + " (density " + WholeFigure(told.density()) + ")";
+            WholeFigure(told.returned) +
+            (told.client_filters ? ", of which the client filters what is wanted"
+                                 : " (density " + WholeFigure(told.density()) + ")");
     if (told.lookups) text += ", then reads each record by its keys";
     if (told.sorts) text += "; NOT in the order wanted: the client reads all of them and sorts";
     return text + "\n      $filter=" + told.filter + "\n";

@@ -13,14 +13,15 @@ namespace partita::lab {
 // What an operation does on a layout, told from the experiment alone: averages over a sample of the operation
 // stream. Nothing is stored.
 struct OpPrediction {
-  std::string plan;       // Of reads: point, row-range, ... of the first of them.
-  std::string filter;     // As it is sent; the first request of an example.
-  std::string from;       // The copy that is read; empty: the record itself.
-  size_t entity = 0;      // That of the layout which is read.
-  bool lookups = false;   // What is found leads to the record, by a point read each.
-  bool sorts = false;     // The client must read all and sort.
-  double partitions = 0;  // Touched.
-  double requests = 0;    // Transactions, as billed.
+  std::string plan;             // Of reads: point, row-range, ... of the first of them.
+  std::string filter;           // As it is sent; the first request of an example.
+  std::string from;             // The copy that is read; empty: the record itself.
+  size_t entity = 0;            // That of the layout which is read.
+  bool lookups = false;         // What is found leads to the record, by a point read each.
+  bool sorts = false;           // The client must read all and sort.
+  bool client_filters = false;  // What comes, which is `returned`: what is folded cannot be asked for.
+  double partitions = 0;        // Touched.
+  double requests = 0;          // Transactions, as billed.
   double scanned = 0, returned = 0, written = 0;
   // Of what the hottest partition of the layout is asked for, in units, and of what all of them are.
   double hottest_share = 0, account_share = 0;

@@ -38,7 +38,9 @@ MetricBasis BasisOf(std::string_view metric) {
 }
 
 bool IsUntold(std::string_view metric, const OpFigures& figures) {
-  return figures.untold > 0 && (metric == "scanned" || metric == "density");
+  if (metric == "scanned") return figures.untold > 0;
+  if (metric == "returned") return figures.unfiltered > 0;
+  return metric == "density" && figures.untold + figures.unfiltered > 0;
 }
 
 bool WasMeasured(std::string_view metric, const OpFigures& figures) {

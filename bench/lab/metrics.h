@@ -18,8 +18,9 @@ namespace partita::lab {
 //   nothing) of completed operations, for each: scanned (what was looked at: on stores of this machine what
 //   the service would look at, with older versions) returned transactions written bytes (that were answered:
 //   by the service's formula of sizes, on a service the length of its answers to queries);
-//   density (returned of scanned) stored_bytes (per record, by the service's formula)  hottest_rate
-//   (predicted of one partition, in units a second as the targets count: entity_units.h; 0 for a closed loop)
+//   density (returned of scanned; both figures are untold where the client filters what is folded)
+//   stored_bytes (per record, by the service's formula)  hottest_rate (predicted of one partition, in units a
+//   second as the targets count: entity_units.h; 0 for a closed loop)
 std::vector<std::string> MetricNames();
 // That of all operations together which [[expect]] knows besides: hot_share, the share of the units that were
 // asked for which lay where most did, of the at most 32 rows of keys that the heat map has, in each tenth of
@@ -40,7 +41,8 @@ enum class MetricBasis : uint8_t {
   kCompleted,   // Operations that were completed.
 };
 MetricBasis BasisOf(std::string_view metric);
-// Whether the metric hangs on what was looked at, which the store did not tell.
+// Whether the metric hangs on what was looked at, which the store did not tell, or on what is left of what
+// came where the client filters it.
 bool IsUntold(std::string_view metric, const OpFigures& figures);
 // False: those figures have nothing that the metric could be told of, so that MetricOf is no more than a
 // number: no operation of its basis, or it is untold.

@@ -178,6 +178,7 @@ class EntityPlanner {
     for (const Condition& condition : op_.where) {
       if (IsAbsorbed(condition, partition, row)) continue;
       PARTITA_ASSIGN(const bool is_asked, IsAsked(condition));
+      plan->client_filters = plan->client_filters || (!is_asked && IsFolded(condition, partition, row));
       if (!is_asked) continue;
       plan->residual.push_back(&condition);
       And(&part.filter.rest, TextOf(condition, row.known));
@@ -209,6 +210,9 @@ class EntityPlanner {
       if (!by_partition) plan->residual.push_back(&condition);
       if (is_in_keys) continue;
       PARTITA_ASSIGN(const bool is_asked, IsAsked(condition));
+      const bool is_folded = std::any_of(
+          rows.begin(), rows.end(), [&](const KeySpan& row) { return IsFolded(condition, partition, row); });
+      plan->client_filters = plan->client_filters || (!is_asked && is_folded);
       if (is_asked) And(&part.filter.rest, TextOf(condition, partition.known));
     }
     plan->parts.push_back(std::move(part));
@@ -223,6 +227,18 @@ class EntityPlanner {
     if (entity_.list_of && in_keys) return false;
     return Status::InvalidArgument("its keys and properties do not hold " +
                                    generator_.experiment().fields[condition.field].name);
+  }
+
+  // Whether an entity of these keys may hold records that the condition does not hold for.
+  bool IsFolded(const Condition& condition, const KeySpan& partition, const KeySpan& row) const {
+    const auto is_told = [&](const KeyTemplate& key, const KeySpan& span) {
+      const size_t parts = span.exact ? key.parts().size() : span.parts_known;
+      return std::any_of(
+          key.parts().begin(), key.parts().begin() + static_cast<ptrdiff_t>(parts),
+          [&](const KeyTemplate::Part& part) { return part.is_value && part.fields[0] == condition.field; });
+    };
+    return entity_.fold_name.has_value() && !is_told(entity_.partition_key, partition) &&
+           !is_told(entity_.row_key, row);
   }
 
   std::string TextOf(const Condition& condition, const KnownFields& known) const {
@@ -309,6 +325,7 @@ Result<QueryPlan> PlanTypes(const Layout& layout, const Op& op, const KnownField
       }
     }
     all->ordered = !op.order_field.has_value();
+    all->client_filters = all->client_filters || plan->client_filters;
   }
   if (!all) return failed;
   return std::move(*all);

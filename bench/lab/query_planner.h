@@ -32,6 +32,8 @@ struct QueryPlan {
   std::vector<QueryPart> parts;
   bool ordered = false;  // Each part answers in the order that is wanted: `limit` can be asked for.
   bool lookups = false;  // What is found is an index entry: the record is then read by its keys.
+  // The service cannot be asked all conditions, as on what is folded: the client asks them of what came.
+  bool client_filters = false;
   std::vector<const Condition*> residual;  // Conditions that the keys leave open.
   PlanKind worst() const;
 };

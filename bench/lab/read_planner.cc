@@ -1,6 +1,7 @@
 #include "bench/lab/read_planner.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "api/limits.h"
 
@@ -14,10 +15,17 @@ constexpr double kCheaper = 0.9;
 
 }  // namespace
 
+uint64_t TopOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit) {
+  if (!plan.ordered || plan.client_filters || limit == 0) return 0;
+  return static_cast<uint64_t>(std::ceil(static_cast<double>(limit) / of.records_each()));
+}
+
 std::vector<PartEstimate> EstimateRead(const EntityModel& model, const Layout& layout, const QueryPlan& plan,
                                        const Op& op, const Operation& operation, const KnownFields& known) {
-  const uint64_t limit = operation.LimitOf(op), top = plan.ordered ? limit : 0;
-  const auto wanted = static_cast<double>(limit);
+  const bool reads_list = layout.entities[plan.entity].list_of.has_value();
+  const EntityModel::Sum read = reads_list ? EntityModel::Sum() : model.SumOf(plan.entity);
+  const uint64_t top = TopOf(plan, read, operation.LimitOf(op));
+  const auto wanted = static_cast<double>(top);
   std::vector<PartEstimate> parts;
   double returned = 0, looked_up = 0;
   for (const QueryPart& part : plan.parts) {

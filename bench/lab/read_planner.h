@@ -17,6 +17,10 @@ struct PartEstimate {
   double looked_up = 0;
 };
 
+// How many entities each part of a plan is asked for at most: as many as `limit` records are in, of a place
+// that is as `of` tells. 0: all, since the client sorts or filters them.
+uint64_t TopOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit);
+
 // Of the parts that are asked for, in their order. REQUIRES: the plan outlives what it gives.
 std::vector<PartEstimate> EstimateRead(const EntityModel& model, const Layout& layout, const QueryPlan& plan,
                                        const Op& op, const Operation& operation, const KnownFields& known);

@@ -92,8 +92,8 @@ function change(){
 
 function explained(l){
  return [el('h3',{},'What each operation does (predicted)'),table(['Operation','Plan','Partitions','Transactions','Scanned','Returned','Written','Request'],
-  l.ops.map(o=>[o.op,(o.plan||o.kind)+(o.copy?' of copy '+o.copy:'')+(o.lookups?', then point reads':'')+(o.sorts?', client sorts':'')+
-   (o.atomic?'':', not atomic'),num(o.partitions),num(o.transactions),num(o.scanned),num(o.returned),num(o.written),el('code',{},o.filter||'')]))];
+  l.ops.map(o=>[o.op,(o.plan||o.kind)+(o.copy?' of copy '+o.copy:'')+(o.lookups?', then point reads':'')+(o.sorts?', client sorts':'')+(o.client_filters?', client filters':'')+
+   (o.atomic?'':', not atomic'),num(o.partitions),num(o.transactions),num(o.scanned),o.client_filters?'–':num(o.returned),num(o.written),el('code',{},o.filter||'')]))];
 }
 
 function cost(l,rate){

@@ -119,6 +119,7 @@ void WritePrediction(const Experiment& experiment, const RunResult& result, Json
           .Member("plan", of.plan)
           .Member("filter", of.filter);
       json->Member("copy", of.from).Member("lookups", of.lookups).Member("sorts", of.sorts);
+      json->Member("client_filters", of.client_filters);
       json->Member("partitions", of.partitions).Member("transactions", of.requests);
       json->Member("scanned", of.scanned).Member("returned", of.returned).Member("written", of.written);
       json->Member("atomic", of.atomic).EndObject();

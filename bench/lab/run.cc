@@ -46,7 +46,9 @@ std::string NothingMeasured(const RunResult& result, const Expectation& expectat
     any = true;
     const OpFigures figures = Together(cell, expectation.op);
     if (IsUntold(expectation.metric, figures)) {
-      return "nothing was measured: " + result.target + " does not tell what it looks at";
+      const bool is_looked_at = figures.untold > 0 && expectation.metric != "returned";
+      return "nothing was measured: " + (is_looked_at ? result.target + " does not tell what it looks at"
+                                                      : "the client filters what is folded");
     }
     if (basis == MetricBasis::kDue ? figures.operations > 0 : figures.completed > 0) continue;
     return "nothing was measured: of " + std::to_string(figures.operations) +

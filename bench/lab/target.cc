@@ -304,7 +304,8 @@ Status Target::Write(const WriteRequestPlan& request, Outcome* outcome) const {
 
 Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) const {
   PARTITA_ASSIGN(const QueryPlan plan, planner_->Plan(operation));
-  const uint64_t top = plan.ordered ? operation.LimitOf(op) : 0;
+  const uint64_t top = TopOf(plan, sums_[plan.entity], operation.LimitOf(op));
+  outcome->client_filters = plan.client_filters;
   for (const QueryPart& part : plan.parts) {
     const EntityPlan& place = layout_.entities[part.entity];
     if (place.list_of) {

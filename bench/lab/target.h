@@ -24,8 +24,9 @@ struct Outcome {
   bool by_account = false;  // by the account's target.
   bool missing = false;     // What it was about was not there.
   uint64_t requests = 0, scanned = 0, returned = 0, written = 0, bytes = 0;
-  bool tells_scanned = true;   // False: `scanned` is no more than what is known of it.
-  std::vector<Touch> touches;  // One for each request, its tries together.
+  bool tells_scanned = true;    // False: `scanned` is no more than what is known of it.
+  bool client_filters = false;  // `returned` is what came, of which the client filters what it wants.
+  std::vector<Touch> touches;   // One for each request, its tries together.
 };
 
 // A store with the records of an experiment on one layout, and the client that knows the layout. Execute may

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "bench/lab/explain.h"
+#include "bench/lab/metrics.h"
 #include "bench/lab/query_planner.h"
 #include "bench/lab/target.h"
 #include "bench/lab/write_planner.h"
@@ -103,6 +104,20 @@ class MemoryStore : public FakeStore {
   std::mutex mutex_;
   std::map<Key, Entity> entities_;
   uint64_t ticks_ = 131'000'000'000'000'000, refused_ = 0;
+};
+
+// Keeps how many entities a query asks for.
+class AskedStore final : public FakeStore {
+ public:
+  explicit AskedStore(uint64_t* top) : top_(*top) {}
+  Result<Answer> Query(const std::string& table, const Question& question) override {
+    top_ = question.top;
+    return FakeStore::Query(table, question);
+  }
+
+ private:
+  Status Serve() override { return Status(); }
+  uint64_t& top_;
 };
 
 std::unique_ptr<Target> TargetOn(MemoryStore** store, const RecordGenerator& generator,
@@ -316,6 +331,74 @@ duration = "1s"
     }
   }
   EXPECT_THAT(packs, ElementsAre(std::pair("0040", 60 * 20 + 59)));
+}
+
+// Readings of one sensor, an hour apart, and one a day in an entity of each day.
+std::string SeriesOfDaysText(const std::string& op) {
+  return R"(name = "days"
+[data]
+records = 480
+[data.fields]
+sensor = { dist = "constant", value = "s1" }
+ts = { dist = "clock", start = "2026-01-01T00:30:00Z", step = "1h" }
+value = { dist = "normal", mean = 20.0, sd = 2.0 }
+[arrival]
+rate = 10
+[[layout]]
+name = "entities"
+pk = "{sensor}"
+rk = "{ts:%Y%m%d%H}"
+[[layout]]
+name = "series"
+pk = "{sensor}"
+rk = "{ts:%Y%m%d}"
+fold = { property = "v{ts:%H}", from = "value" }
+[[op]]
+name = "op"
+kind = "query"
+)" + op;
+}
+
+TEST(FoldTest, ALimitIsOfRecordsNotOfTheEntitiesThatTheyAreIn) {
+  const Experiment experiment =
+      ParseSound(SeriesOfDaysText("where = { sensor = \"@record\" }\norder = \"ts\"\nlimit = 48\n"));
+  const RecordGenerator generator(experiment);
+  const Prediction told = Predict(generator);
+  EXPECT_DOUBLE_EQ(told.layouts[0].ops[0].scanned, 48);
+  EXPECT_DOUBLE_EQ(told.layouts[1].ops[0].scanned, 2);
+  EXPECT_FALSE(told.layouts[1].ops[0].client_filters) << "its key says whose they are";
+  for (size_t layout : {0, 1}) {
+    uint64_t top = 0;
+    const std::atomic<bool> stop{false};
+    const auto target = Target::Make(std::make_unique<AskedStore>(&top), experiment.layouts[layout],
+                                     generator, stop, [](double) { return true; });
+    ASSERT_TRUE(target.ok());
+    EXPECT_TRUE((*target)->Execute({.op = 0, .record = 3, .existing = 480}).status.ok());
+    EXPECT_EQ(top, layout == 0 ? 48u : 2u);
+  }
+}
+
+TEST(FoldTest, WhatTheClientFiltersIsNotToldAsReturned) {
+  const Experiment experiment = ParseSound(SeriesOfDaysText(
+      "where = { sensor = \"@record\", value = { from = 23.0, to = 24.0 } }\norder = \"ts\"\nlimit = 48\n"));
+  const RecordGenerator generator(experiment);
+  const Prediction told = Predict(generator);
+  EXPECT_FALSE(told.layouts[0].ops[0].client_filters);
+  EXPECT_TRUE(told.layouts[1].ops[0].client_filters);
+  EXPECT_DOUBLE_EQ(told.layouts[1].ops[0].scanned, 20) << "all that may hold some";
+  EXPECT_THAT(PredictionText(experiment, told),
+              HasSubstr("scans 20, returns 20, of which the client filters what is wanted\n"));
+  uint64_t top = 7;
+  const std::atomic<bool> stop{false};
+  const auto target = Target::Make(std::make_unique<AskedStore>(&top), experiment.layouts[1], generator, stop,
+                                   [](double) { return true; });
+  ASSERT_TRUE(target.ok());
+  const Outcome outcome = (*target)->Execute({.op = 0, .record = 3, .existing = 480});
+  EXPECT_EQ(top, 0u);
+  EXPECT_TRUE(outcome.client_filters);
+  const OpFigures figures{.operations = 1, .completed = 1, .scanned = 20, .returned = 20, .unfiltered = 1};
+  EXPECT_TRUE(HasFigure("scanned", figures));
+  for (const char* metric : {"returned", "density"}) EXPECT_FALSE(HasFigure(metric, figures)) << metric;
 }
 
 TEST(ModifyTest, AChangeThatCameBetweenIsReadAnew) {
