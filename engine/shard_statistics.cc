@@ -23,7 +23,7 @@ ShardStatistics Shard::Statistics(std::set<ObjectId>* counted) {
   for (const RangeView& range : view->ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
-        s.references_set_aside += aside->count({file.info->id, file.lower});
+        s.references_set_aside += file.table == nullptr || aside->contains({file.info->id, file.lower});
         if (!counted->insert(file.info->id).second) continue;
         s.levels[level].files += 1;
         s.levels[level].bytes += file.info->file_size;

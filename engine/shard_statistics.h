@@ -30,7 +30,7 @@ struct ShardStatistics {
   Status flush_error;
   // Why the last merge failed, while one is due. Ok: it did not, or none is.
   Status compaction_error;
-  // Slices of files that merges leave out, as they could not read them (F46).
+  // Slices of files that merges leave out, as these, or the opening, could not read them (F46).
   uint64_t references_set_aside = 0;
   // Since the store was opened (F20, F22, F23); each is tried again.
   uint64_t fences = 0, flushes_failed = 0, compactions_failed = 0, saves_failed = 0;

@@ -163,9 +163,16 @@ TEST_F(OpeningTest, OneThatIsDamagedStaysUntilItsTablesAreDropped) {
   (void)runtime_.RunToEnd(store->CompactAll());
   runtime_.AdvanceTime(5'000'000'000);
   EXPECT_TRUE(disk_.FileExists(damaged));
+  const auto set_aside = [&store] {
+    uint64_t sum = 0;
+    for (const ShardStatistics& shard : store->Statistics()) sum += shard.references_set_aside;
+    return sum;
+  };
+  EXPECT_EQ(set_aside(), 1u);
   ASSERT_TRUE(runtime_.RunToEnd(store->DeleteTable("acct", "rows")).ok());
   runtime_.AdvanceTime(5'000'000'000);
   EXPECT_FALSE(disk_.FileExists(damaged));
+  EXPECT_EQ(set_aside(), 0u);
   EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
 }
 
