@@ -114,10 +114,14 @@ class Shard {
     uint64_t records_skipped = 0;  // Of dropped tables.
   };
 
+  struct Opened {
+    Result<std::unique_ptr<Shard>> shard;
+    Recovered recovered;  // Of a shard that does not open, too: its log's end may be cut by then (log_end.h).
+  };
+
   // Loads the manifest, opens its tables, replays the log (F28 to F38). With `fresh` there must be
   // neither manifest nor log yet, and both are made. Ranges: those of the catalog that it owns.
-  static Task<Result<std::unique_ptr<Shard>>> Open(ShardContext context, ShardId id, const Catalog& catalog,
-                                                   bool fresh);
+  static Task<Opened> Open(ShardContext context, ShardId id, const Catalog& catalog, bool fresh);
   ~Shard();
 
   // Starts the flushes and compactions that are due. Only once every shard is open: until then it is
@@ -254,7 +258,6 @@ class Shard {
   BackgroundMeter& background() { return background_; }
   std::vector<FileRef> FileRefs();
   Status CheckInvariants();
-  const Recovered& recovered() const { return recovered_; }
   // Every version decided so far is at or below it. By the shard's clock, which adopts no jump of the wall
   // clock (F65). Any thread.
   Version version_now() const { return std::max(commit_log_->last_version(), Version(clock_->NowTicks())); }

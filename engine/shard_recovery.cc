@@ -8,7 +8,6 @@
 #include "engine/base/coding.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
-#include "engine/log_end.h"
 #include "engine/shard.h"
 #include "wal/local_log_store.h"
 
@@ -93,22 +92,20 @@ Shard::Shard(ShardContext context, ShardId id)
 
 Shard::~Shard() = default;
 
-Task<Result<std::unique_ptr<Shard>>> Shard::Open(ShardContext context, ShardId id, const Catalog& catalog,
-                                                 bool fresh) {
+Task<Shard::Opened> Shard::Open(ShardContext context, ShardId id, const Catalog& catalog, bool fresh) {
   std::unique_ptr<Shard> shard(new Shard(std::move(context), id));
   Status recovered = co_await shard->Recover(catalog, fresh);
-  if (!recovered.ok()) {
-    if (shard->log_ != nullptr) {
-      Status closed = co_await shard->log_->Close();
-      (void)closed;
-    }
-    const LogRecovery& log = shard->recovered_.log;
-    for (const std::string& given_up : {TornInWords(log), StrandedInWords(log)}) {
-      if (!given_up.empty()) recovered = recovered.WithContext(given_up);
-    }
-    co_return recovered.WithContext("shard " + std::to_string(id.value));
+  const Recovered found = shard->recovered_;
+  if (recovered.ok()) {
+    Opened opened{.shard = std::move(shard), .recovered = found};
+    co_return opened;
   }
-  co_return shard;
+  if (shard->log_ != nullptr) {
+    Status closed = co_await shard->log_->Close();
+    (void)closed;
+  }
+  Opened refused{.shard = recovered.WithContext("shard " + std::to_string(id.value)), .recovered = found};
+  co_return refused;
 }
 
 Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {

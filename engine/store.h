@@ -251,7 +251,7 @@ class Store {
   Task<Status> CheckEmptyDirectory();
   Task<Status> OpenAllShards();
   Task<Status> OpenShards(uint32_t first, uint32_t count);
-  static Task<void> OpenOneShard(Store* store, ShardId id, Result<std::unique_ptr<Shard>>* out);
+  static Task<void> OpenOneShard(Store* store, ShardId id, Shard::Opened* out);
   void NoteLogEnd(const LogRecovery& log, ShardId shard);
   void NoteDamagedShard(const Status& why);
   Task<void> NoteVersionsOfDamaged();

@@ -362,7 +362,7 @@ Task<Status> Store::RefuseManifests() {
   co_return Status();
 }
 
-Task<void> Store::OpenOneShard(Store* store, ShardId id, Result<std::unique_ptr<Shard>>* out) {
+Task<void> Store::OpenOneShard(Store* store, ShardId id, Shard::Opened* out) {
   *out = co_await Shard::Open(store->MakeShardContext(), id, store->catalog_, store->catalog_.is_forming());
 }
 
@@ -379,15 +379,19 @@ Task<Status> Store::OpenAllShards() {
 }
 
 Task<Status> Store::OpenShards(uint32_t first, uint32_t count) {
-  std::vector<Result<std::unique_ptr<Shard>>> opened;
-  for (uint32_t i = 0; i < count; ++i) opened.emplace_back(Status::Closed("not opened"));
+  std::vector<Shard::Opened> opened;
+  for (uint32_t i = 0; i < count; ++i)
+    opened.push_back({.shard = Status::Closed("not opened"), .recovered = {}});
   for (uint32_t i = 0; i < count; ++i) {
     Executor& worker = runtime_.shard_executor(ShardId(first + i));
     tasks_.Spawn(worker, OpenOneShard(this, ShardId(first + i), &opened[i]));
   }
   co_await tasks_.Join();
   Status refused;
-  for (auto& shard : opened) {
+  for (uint32_t i = 0; i < count; ++i) {
+    Result<std::unique_ptr<Shard>>& shard = opened[i].shard;
+    const LogRecovery& log = opened[i].recovered.log;
+    NoteLogEnd(log, ShardId(first + i));  // Whether the shard opens or not.
     const bool damaged = shard.code() == Code::kCorruption || shard.code() == Code::kIoError;
     // Where a store is being made there is nothing to serve yet, nor to keep.
     if (damaged && options_.open_degraded && !catalog_.is_forming()) {
@@ -398,9 +402,7 @@ Task<Status> Store::OpenShards(uint32_t first, uint32_t count) {
       if (refused.ok()) refused = shard.status();
       continue;
     }
-    const LogRecovery& log = (*shard)->recovered().log;
     report_.records_replayed += log.records;
-    NoteLogEnd(log, (*shard)->id());
     const bool is_new_log = report_.created || report_.shards_before != catalog_.shard_count;
     report_.clean_shutdown = report_.clean_shutdown && (log.clean || is_new_log);
     shards_.push_back(std::move(shard).value());

@@ -33,8 +33,8 @@ class LogLossTest : public testing::TestWithParam<End> {
     return options;
   }
 
-  // One life: opens, writes `rows` rows of 1 KiB into the log alone, of the last shard, and ends. Returns
-  // what Open said.
+  // One life: opens, writes `rows` rows of 1 KiB of each table into the log alone, of the first of them to
+  // that of the last shard, and ends. Returns what Open said.
   Status Live(uint64_t seed, int rows, DurabilityLevel level = DurabilityLevel::kPower,
               StoreOpenReport* report = nullptr) {
     SimRuntime runtime({.seed = seed, .shards = shards_}, disk_);
@@ -42,27 +42,30 @@ class LogLossTest : public testing::TestWithParam<End> {
     if (!opened.ok()) return opened.status();
     Store& store = **opened;
     if (report != nullptr) *report = store.open_report();
-    Result<TableDescriptor> table = store.FindTable("default", "rows");
-    if (!table.ok()) {
-      Store::TableSpec spec;
-      spec.account = "default";
-      spec.name = "rows";
-      spec.raw = true;
-      table = runtime.RunToEnd(store.CreateTable(std::move(spec)));
-      EXPECT_TRUE(table.ok()) << table.status().ToString();
-    }
-    std::string value(1000, 'v');
-    for (int i = 0; i < rows; ++i) {
-      std::string key = EncodeUserKey(table->id, "p", std::to_string(seed * 1000 + static_cast<uint64_t>(i)));
-      WriteOp op;
-      op.user_key = key;
-      op.content = value;
-      WriteRequest request;
-      request.table = table->id;
-      request.ops = std::span<const WriteOp>(&op, 1);
-      request.durability = level;
-      WriteOutcome written = runtime.RunToEnd(store.Write(request));
-      EXPECT_TRUE(written.status.ok()) << written.status.ToString();
+    for (const std::string& name : tables_) {
+      Result<TableDescriptor> table = store.FindTable("default", name);
+      if (!table.ok()) {
+        Store::TableSpec spec;
+        spec.account = "default";
+        spec.name = name;
+        spec.raw = true;
+        table = runtime.RunToEnd(store.CreateTable(std::move(spec)));
+        EXPECT_TRUE(table.ok()) << table.status().ToString();
+      }
+      std::string value(1000, 'v');
+      for (int i = 0; i < rows; ++i) {
+        std::string key =
+            EncodeUserKey(table->id, "p", std::to_string(seed * 1000 + static_cast<uint64_t>(i)));
+        WriteOp op;
+        op.user_key = key;
+        op.content = value;
+        WriteRequest request;
+        request.table = table->id;
+        request.ops = std::span<const WriteOp>(&op, 1);
+        request.durability = level;
+        WriteOutcome written = runtime.RunToEnd(store.Write(request));
+        EXPECT_TRUE(written.status.ok()) << written.status.ToString();
+      }
     }
     if (GetParam() == End::kKill) runtime.CrashNow();
     Status closed = runtime.RunToEnd(store.Close());
@@ -98,6 +101,7 @@ class LogLossTest : public testing::TestWithParam<End> {
 
   SimDisk disk_{5};
   uint32_t shards_ = 1;
+  std::vector<std::string> tables_ = {"rows"};
 };
 
 INSTANTIATE_TEST_SUITE_P(Ends, LogLossTest, testing::Values(End::kClose, End::kKill),
@@ -189,16 +193,39 @@ TEST_P(LogLossTest, ATornEndIsToldWhereAnotherShardRefuses) {
   EXPECT_TRUE(Live(4, 0).ok());
 }
 
-// Likewise where the shard itself does not open, for what comes behind its log.
-TEST_P(LogLossTest, ATornEndIsToldWhereItsManifestCannotBeSaved) {
+// Likewise where the shards themselves do not open, for what comes behind their logs: of each of them.
+TEST_P(LogLossTest, TornEndsAreToldWhereManifestsCannotBeSaved) {
+  shards_ = 2;
+  tables_ = {"rows", "others"};
   ASSERT_TRUE(Live(1, 10).ok());
   TearEnd("log-1-0/");
-  SimRuntime runtime({.seed = 2, .shards = 1}, disk_);
+  TearEnd("log-1-1/");
+  SimRuntime runtime({.seed = 2, .shards = shards_}, disk_);
   runtime.AddFault(
       {.operations = SimOps(SimOp::kWrite), .path_prefix = "meta/shard-", .code = Code::kIoError});
   const auto opened = runtime.RunToEnd(Store::Open(runtime, SmallSegments()));
   EXPECT_EQ(opened.code(), Code::kIoError);
-  EXPECT_THAT(opened.status().message(), HasSubstr("shard 0: 4096 bytes of the log behind position "));
+  EXPECT_THAT(opened.status().message(), AllOf(HasSubstr("shard 0: 4096 bytes of the log behind position "),
+                                               HasSubstr("shard 1: 4096 bytes of the log behind position ")));
+}
+
+// And of one without which the store is opened.
+TEST_P(LogLossTest, ATornEndOfAShardThatIsNotServedIsTold) {
+  shards_ = 2;
+  ASSERT_TRUE(Live(1, 10).ok());
+  TearEnd("log-1-1/");
+  SimRuntime runtime({.seed = 2, .shards = shards_}, disk_);
+  runtime.AddFault(
+      {.operations = SimOps(SimOp::kWrite), .path_prefix = "meta/shard-1-1", .code = Code::kIoError});
+  StoreOptions options = SmallSegments();
+  options.open_degraded = true;
+  const auto opened = runtime.RunToEnd(Store::Open(runtime, options));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  const StoreOpenReport& report = (*opened)->open_report();
+  EXPECT_EQ(report.damaged_shards.size(), 1u);
+  EXPECT_EQ(report.torn_bytes, 4096u);
+  EXPECT_THAT(report.torn_logs, ElementsAre(HasSubstr("shard 1: 4096 bytes of the log behind position ")));
+  EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
 }
 
 }  // namespace
