@@ -1,12 +1,16 @@
 #include "engine/opening_progress.h"
 
+#include <algorithm>
+
 #include "engine/base/assert.h"
 
 namespace partita {
 
 void OpeningProgress::Part::Set(uint64_t done, uint64_t due) {
   PARTITA_ASSERT(done <= due);
-  PARTITA_ASSERT(done_ <= done && due_ <= due);
+  done += before_;
+  due = std::max(due + before_, due_);
+  PARTITA_ASSERT(done_ <= done);
   all_.due_.fetch_add(due - std::exchange(due_, due), std::memory_order_relaxed);
   all_.done_.fetch_add(done - std::exchange(done_, done), std::memory_order_relaxed);
   if (!all_.tell_) return;

@@ -8,7 +8,8 @@
 namespace partita {
 
 // How far the opening of a store is (F38): bytes read of its logs, and bytes written where what they hold
-// goes to tables; of all shards together. What there is to do shows on the way: it may rise.
+// goes to tables; of all shards together. What there is to do shows on the way: it may rise, and falls by
+// what is left of a shard that does not open.
 //
 // Threads: each part adds to the two sums from its own; one of them at a time tells, with which the others do
 // not wait. The sums are not of one moment.
@@ -28,12 +29,15 @@ class OpeningProgress {
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
 
-    // REQUIRES: done <= due; neither falls.
+    // REQUIRES: done <= due; done does not fall. Where due would, it stays as it was.
     void Set(uint64_t done, uint64_t due);
+    // It is begun again where it ended: what Set is told from here on is behind what is done by now.
+    void GoOn() { before_ = done_; }
 
    private:
     OpeningProgress& all_;
     uint64_t done_ = 0, due_ = 0;
+    uint64_t before_ = 0;  // Done before GoOn.
   };
 
  private:

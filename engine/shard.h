@@ -278,7 +278,8 @@ class Shard {
   // shard_recovery.cc
   Task<Status> Recover(const Catalog& catalog, bool fresh);
   Task<Result<std::unique_ptr<ReadView>>> LoadView(const Catalog& catalog, const Manifest& manifest);
-  Task<Status> ReplayLog(const Catalog& catalog, const Manifest& manifest, ReadView* view);
+  Task<Status> ReplayLog(const Catalog& catalog, const Manifest& manifest, ReadView* view,
+                         OpeningProgress::Part* replayed);
   Status ReplayRecord(const LogRecord& record, const Catalog& catalog, ReadView* view);
   Task<Status> SpillReplay(Manifest* manifest, ReadView* view, LogPosition last);
   Task<Status> EmptyLog(Manifest* manifest, ReadView* view);

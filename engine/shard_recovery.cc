@@ -133,10 +133,11 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   for (ObjectId id : referenced_) context_.references.Add(id);
 
   PARTITA_CO_ASSIGN(std::unique_ptr<ReadView> view, co_await LoadView(catalog, manifest));
+  OpeningProgress::Part replayed(context_.opening);
   while (true) {
-    Status replayed = co_await ReplayLog(catalog, manifest, view.get());
-    if (replayed.ok()) break;
-    if (!replay_needs_memory_) co_return replayed;
+    Status replay = co_await ReplayLog(catalog, manifest, view.get(), &replayed);
+    if (replay.ok()) break;
+    if (!replay_needs_memory_) co_return replay;
     if (context_.read_only) {
       co_return Status::ResourceExhausted(
           "the log holds more than the memtables may take, and who only reads cannot write tables; open the "
@@ -234,7 +235,8 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
   co_return view;
 }
 
-Task<Status> Shard::ReplayLog(const Catalog& catalog, const Manifest& manifest, ReadView* view) {
+Task<Status> Shard::ReplayLog(const Catalog& catalog, const Manifest& manifest, ReadView* view,
+                              OpeningProgress::Part* replayed) {
   LocalLogOptions options;
   options.store = context_.store;
   options.shard = id_;
@@ -246,8 +248,8 @@ Task<Status> Shard::ReplayLog(const Catalog& catalog, const Manifest& manifest, 
   options.newest_segment = manifest.log_segment;
   options.read_only = context_.read_only;
   options.planted = context_.planted_log;
-  OpeningProgress::Part replayed(context_.opening);
-  options.replayed = [&replayed](uint64_t done, uint64_t due) { replayed.Set(done, due); };
+  replayed->GoOn();
+  options.replayed = [replayed](uint64_t done, uint64_t due) { replayed->Set(done, due); };
   if (log_ != nullptr) {
     Status closed = co_await log_->Close();
     (void)closed;
