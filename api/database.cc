@@ -377,6 +377,7 @@ DatabaseStats Database::Stats() const {
   stats.reads_transient = impl_->store->reads_transient();
   stats.damaged_parts = faults.damaged_parts.load(std::memory_order_relaxed);
   stats.damaged_filters = faults.damaged_filters.load(std::memory_order_relaxed);
+  stats.scrub_damages = impl_->store->scrub_damages();
   stats.log_torn_bytes = impl_->report.torn_bytes;
   stats.log_records_stranded = impl_->report.records_stranded;
   stats.catalog_in_doubt = impl_->store->catalog_in_doubt();

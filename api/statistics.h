@@ -52,6 +52,7 @@ struct DatabaseStats {
   // when read again; of tables what was bad twice, whose keys answer kCorruption; filters that were, whose
   // tables are asked without them.
   uint64_t reads_transient = 0, damaged_parts = 0, damaged_filters = 0;
+  uint64_t scrub_damages = 0;  // That scrubs have found since then, of whatever kind, ended early or not.
   uint64_t memory_budget = 0, memtable_pool_bytes = 0;
   uint64_t resident_table_bytes = 0;  // What open table files keep in memory.
   uint64_t resident_set_bytes = 0;    // Of the process, from the kernel.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "engine/base/executor.h"
 #include "engine/damage.h"
@@ -21,9 +22,8 @@
 // between files, and counts only when it is there each time, at the same place; what proves it is newer with
 // each write.
 //
-// Damaged parts of tables count in the store's metrics as they are found, and all damage is in the text of an
-// error that ends the scrub: who runs it for days learns of damage although memory, or the patience of a
-// client, did not last.
+// Damage counts in the store's metrics as it is found, and is in the text of an error that ends the scrub:
+// who runs it for days learns of damage although memory did not last, or the client that would be answered.
 
 namespace partita {
 
@@ -69,11 +69,12 @@ Task<Result<uint64_t>> LogFileBytes(FileSystem& files, const Catalog& catalog) {
 
 class Scrubber {
  public:
-  // `meters`: by shard; null of those that are not open. `faults`: the store's.
-  Scrubber(FileSystem& files, ObjectStore& objects, ReadFaults& faults, const Catalog& catalog,
-           TaskPacer& pacer, std::vector<BackgroundMeter*> meters)
+  // `meters`: by shard; null of those that are not open. `faults` and `damages`: the store's.
+  Scrubber(FileSystem& files, ObjectStore& objects, ReadFaults& faults, std::atomic<uint64_t>& damages,
+           const Catalog& catalog, TaskPacer& pacer, std::vector<BackgroundMeter*> meters)
       : files_(files),
         faults_(faults),
+        damages_(damages),
         catalog_(catalog),
         pacer_(pacer),
         meters_(std::move(meters)),
@@ -188,6 +189,8 @@ class Scrubber {
     report_.transient += move(met.transient, faults_.transient);
     move(met.damaged_parts, faults_.damaged_parts);
     move(met.damaged_filters, faults_.damaged_filters);
+    const size_t found = report_.damages.size();
+    damages_.fetch_add(found - std::exchange(handed_over_, found), std::memory_order_relaxed);
   }
 
   // It is told now or by a scrub to come (F80).
@@ -323,12 +326,14 @@ class Scrubber {
 
   FileSystem& files_;
   ReadFaults& faults_;
+  std::atomic<uint64_t>& damages_;
   const Catalog& catalog_;
   TaskPacer& pacer_;
   const std::vector<BackgroundMeter*> meters_;
   PacedObjectStore paced_;
   BlockCache cache_;
   ScrubReport report_;
+  size_t handed_over_ = 0;  // Of report_.damages.
 };
 
 }  // namespace
@@ -346,7 +351,8 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   options.pace.bytes_per_second = RateOf(options, bytes);
 
   TaskPacer pacer(runtime_.clock(), options.pace, bytes);
-  Scrubber scrubber(runtime_.files(), *objects_, cache_->faults(), catalog, pacer, BackgroundMeters());
+  Scrubber scrubber(runtime_.files(), *objects_, cache_->faults(), scrub_damages_, catalog, pacer,
+                    BackgroundMeters());
   co_return co_await scrubber.Run(std::move(tables), references_);
 }
 

@@ -225,6 +225,8 @@ class Store {
     return cache_->faults().transient.load(std::memory_order_relaxed) +
            meta_reads_transient_.load(std::memory_order_relaxed);
   }
+  // What scrubs found, whether they came to their end or not.
+  uint64_t scrub_damages() const { return scrub_damages_.load(std::memory_order_relaxed); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
   Catalog CatalogCopy() const;
@@ -356,6 +358,7 @@ class Store {
   OpeningProgress opening_{options_.opening};
   std::unique_ptr<DirectoryLock> lock_;
   std::atomic<uint64_t> meta_reads_transient_{0};
+  std::atomic<uint64_t> scrub_damages_{0};
   std::unique_ptr<LocalMetaStore> meta_;
   WriteHold write_hold_;
   std::unique_ptr<LocalObjectStore> objects_;

@@ -232,6 +232,9 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
                stats.damaged_parts);
   out->Counter("damaged_filters_total", "Filters of tables that were bad twice: lookups go on without them.",
                stats.damaged_filters);
+  out->Counter("scrub_damages_total",
+               "What scrubs found damaged, in tables, logs, catalog and manifests: 'partita scrub' names it.",
+               stats.scrub_damages);
   out->Gauge("log_torn_bytes", "Cut off the ends of the logs as the store was opened.", stats.log_torn_bytes);
   out->Gauge("log_stranded_records", "Records that were lost behind others then, of level process.",
              stats.log_records_stranded);

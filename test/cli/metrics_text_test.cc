@@ -38,6 +38,7 @@ ServerMetrics SomeMetrics() {
   metrics.database.reads_transient = 21;
   metrics.database.damaged_parts = 22;
   metrics.database.damaged_filters = 23;
+  metrics.database.scrub_damages = 25;
   metrics.database.log_torn_bytes = 8192;
   metrics.database.log_records_stranded = 24;
   metrics.database.out_of_space = true;
@@ -91,6 +92,7 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_reads_transient_total 21\n"));
   EXPECT_THAT(text, HasSubstr("partita_damaged_parts_total 22\n"));
   EXPECT_THAT(text, HasSubstr("partita_damaged_filters_total 23\n"));
+  EXPECT_THAT(text, HasSubstr("partita_scrub_damages_total 25\n"));
   EXPECT_THAT(text, HasSubstr("partita_log_torn_bytes 8192\n"));
   EXPECT_THAT(text, HasSubstr("partita_log_stranded_records 24\n"));
   EXPECT_THAT(text, HasSubstr("partita_catalog_in_doubt 0\n"));

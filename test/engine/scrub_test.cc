@@ -355,6 +355,7 @@ TEST_F(ScrubTest, WhatItFoundIsToldWhereItEndsEarly) {
   EXPECT_EQ(ended.code(), Code::kResourceExhausted);
   for (const std::string& damaged : {tables.front(), tables.back()})
     EXPECT_THAT(ended.message(), testing::HasSubstr(damaged));
+  EXPECT_EQ(store_->scrub_damages(), 2u);
 
   disk_.FlipBit("meta/catalog", 60, 2);
   ScrubOptions options;
@@ -363,6 +364,7 @@ TEST_F(ScrubTest, WhatItFoundIsToldWhereItEndsEarly) {
   disk_.FlipBit("meta/catalog", 60, 2);
   EXPECT_EQ(ended.code(), Code::kCancelled);
   EXPECT_THAT(ended.message(), testing::HasSubstr("meta/catalog"));
+  EXPECT_EQ(store_->scrub_damages(), 3u) << "who asked may have gone";
 }
 
 TEST_F(ScrubTest, SpreadsTheReadingOverItsPeriodAndTellsHowFarItIs) {
