@@ -469,9 +469,9 @@ class Database {
 
   // Reads everything on disk that can change an answer, past all caches, and checks it: to be run regularly,
   // since what rots where nobody reads is found too late. Beside everything else; options.pace bounds it.
-  // Damage is a finding in the report, and in the text of an error that ends it: kCancelled by
-  // options.pace.progress; kResourceExhausted, where there was no memory for a table, when all others were
-  // read.
+  // Damage is a finding in the report. Of an error that ends it the text has the first twenty, and how many
+  // more there are: kCancelled by options.pace.progress; kResourceExhausted, where there was no memory for a
+  // table, a log or a manifest, when all others were read.
   Result<ScrubReport> Scrub(const ScrubOptions& options = {});
 
   // Writes a backup to the new directory `directory`, beside everything else that happens: everything

@@ -22,8 +22,8 @@
 // between files, and counts only when it is there each time, at the same place; what proves it is newer with
 // each write.
 //
-// Damage counts in the store's metrics as it is found, and is in the text of an error that ends the scrub:
-// who runs it for days learns of damage although memory did not last, or the client that would be answered.
+// Damage counts in the store's metrics as it is found, and an error that ends the scrub tells of it: who runs
+// it for days learns of damage although memory did not last, or the client that would be answered.
 
 namespace partita {
 
@@ -52,7 +52,7 @@ Task<void> DropCacheOf(FileSystem& files, std::string path) {
   if (file.ok()) (void)co_await (*file)->DropCache();  // Else the read below says why.
 }
 
-// What Scrubber::Logs reads: whole files, those that are prepared or free included.
+// What Scrubber::Log reads, of all shards: whole files, those that are prepared or free included.
 Task<Result<uint64_t>> LogFileBytes(FileSystem& files, const Catalog& catalog) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < catalog.shard_count; ++i) {
@@ -83,17 +83,16 @@ class Scrubber {
 
   // `references`: of the store.
   Task<Result<ScrubReport>> Run(std::map<ObjectId, Due> tables, const ObjectReferences& references) {
-    Status ended = co_await Meta();
-    HandOver();
-    if (ended.ok()) ended = co_await Logs();
-    HandOver();
-    Status unread;
-    for (auto due = tables.begin(); ended.ok() && due != tables.end(); ++due) {
-      const Status checked = co_await Table(due->second, references);
+    Status ended, unread;
+    const auto note = [&](const Status& checked) {
       HandOver();
       // There may be enough memory for the others.
       (checked.code() == Code::kResourceExhausted ? unread : ended) = checked;
-    }
+    };
+    note(co_await Meta());
+    for (uint32_t i = 0; ended.ok() && i < catalog_.shard_count; ++i) note(co_await Log(ShardId(i)));
+    for (auto due = tables.begin(); ended.ok() && due != tables.end(); ++due)
+      note(co_await Table(due->second, references));
     if (ended.ok()) ended = unread;
     if (!ended.ok()) co_return WithDamages(ended);
     co_return std::move(report_);
@@ -128,25 +127,23 @@ class Scrubber {
     co_return co_await pacer_.Spend(0);
   }
 
-  Task<Status> Logs() {
-    for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
-      pacer_.MeterBy(meters_[i], BackgroundWork::kScrub);
-      const std::string directory = LogDirectory(catalog_.layout, ShardId(i));
-      PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(directory));
-      if (!exists) continue;  // A backup has none; a store's shard does not open without.
-      // Looked at again when it seems damaged: it may just be being written. What is damaged stays so. The
-      // first look takes as long as the pace demands, and what has passed since may be all that it tells:
-      // what counts begins with the second.
-      LogDamages found;
-      for (int look = 0; look < kLooksMax; ++look) {
-        PARTITA_CO_ASSIGN(LogDamages seen, co_await DamagesOfLog(directory, ShardId(i), look == 0));
-        if (look > 1) std::erase_if(seen, [&](const auto& damage) { return !found.contains(damage.first); });
-        found = std::move(seen);
-        if (found.empty()) break;
-        co_await SleepFor(kPauseNanos);
-      }
-      for (auto& [place, text] : found) report_.damages.push_back(std::move(text));
+  Task<Status> Log(ShardId shard) {
+    pacer_.MeterBy(meters_[shard.value], BackgroundWork::kScrub);
+    const std::string directory = LogDirectory(catalog_.layout, shard);
+    PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(directory));
+    if (!exists) co_return Status();  // A backup has none; a store's shard does not open without.
+    // Looked at again when it seems damaged: it may just be being written. What is damaged stays so. The
+    // first look takes as long as the pace demands, and what has passed since may be all that it tells:
+    // what counts begins with the second.
+    LogDamages found;
+    for (int look = 0; look < kLooksMax; ++look) {
+      PARTITA_CO_ASSIGN(LogDamages seen, co_await DamagesOfLog(directory, shard, look == 0));
+      if (look > 1) std::erase_if(seen, [&](const auto& damage) { return !found.contains(damage.first); });
+      found = std::move(seen);
+      if (found.empty()) break;
+      co_await SleepFor(kPauseNanos);
     }
+    for (auto& [place, text] : found) report_.damages.push_back(std::move(text));
     co_return Status();
   }
 

@@ -340,6 +340,19 @@ TEST_F(ScrubTest, LackOfMemoryIsNoDamage) {
   runtime_.RemoveFault(fault);
 }
 
+TEST_F(ScrubTest, LackOfMemoryForALogKeepsNobodyFromTheTables) {
+  ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  runtime_.AdvanceTime(5'000'000'000);
+  const std::string table = disk_.ListFiles("tables/").front();
+  disk_.FlipBit(table, 100, 2);
+  const size_t fault = runtime_.AddFault(
+      {.operations = SimOps(SimOp::kRead), .path_prefix = "log-1-0/", .code = Code::kResourceExhausted});
+  const Status ended = runtime_.RunToEnd(store_->Scrub({})).status();
+  runtime_.RemoveFault(fault);
+  EXPECT_EQ(ended.code(), Code::kResourceExhausted);
+  EXPECT_THAT(ended.message(), testing::HasSubstr(table));
+}
+
 // covers: F50 F80
 TEST_F(ScrubTest, WhatItFoundIsToldWhereItEndsEarly) {
   ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
