@@ -314,8 +314,8 @@ BlockFrame BlockCache::NewFrame(BlockKey key, size_t size, bool evicts) {
         if (!evicts) --partition.spare_given;
         first = partition.AllocateEvicting(static_cast<uint32_t>(granules));
       }
+      if (!evicts) partition.was_full.store(first == FrameArena::kNone, std::memory_order_relaxed);
     }
-    if (!evicts) partition.was_full.store(first == FrameArena::kNone, std::memory_order_relaxed);
     if (first != FrameArena::kNone) return FrameAt(partition, first, size);
     partition.refused += evicts;
   }
