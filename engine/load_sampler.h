@@ -23,10 +23,9 @@ namespace partita {
 //    only the first kWatched after a collection: its CPU clock is two system calls, 0.3 to 2 us each. The
 //    others are taken to cost what those of their kind and partition do on the average, or else of their
 //    kind.
-// 2. N follows the load: about 100 samples of a thread, and 200 of all that are busy, in kCollectNanos; down
-// to
-//    25 of a thread that is slow, as more would be of every few of its calls. It doubles with every 32 that
-//    wait in the ring, so a burst after silence does not overrun it. An idle store samples every call; a
+// 2. N follows the load: about 100 samples of a thread, and 200 of all that are busy, in kCollectNanos; of a
+//    thread that is slow down to 25, as more would be of every few of its calls. It doubles with every 32
+//    that wait in the ring, so a burst after silence does not overrun it. An idle store samples every call; a
 //    thread whose load falls off first counts to the end what it drew before.
 // 3. Collect empties the rings and gives the samples to the consumers. It is asked for, through `wake`, by a
 //    thread that leaves a sample when the last collection was long ago: an idle store does nothing. What
