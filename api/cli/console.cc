@@ -10,10 +10,14 @@
 
 namespace partita {
 
+bool WouldWait(int descriptor) {
+  // A pipe that is not full takes PIPE_BUF bytes at once.
+  pollfd wanted{.fd = descriptor, .events = POLLOUT, .revents = 0};
+  return descriptor >= 0 && ::poll(&wanted, 1, /*timeout=*/0) == 0;
+}
+
 void Tell(Console& console, std::string_view line) {
-  // Nothing else is held back in the stream, and a pipe that is not full takes PIPE_BUF bytes at once.
-  pollfd wanted{.fd = console.out_descriptor, .events = POLLOUT, .revents = 0};
-  if (console.out_descriptor >= 0 && ::poll(&wanted, 1, /*timeout=*/0) == 0) return;
+  if (WouldWait(console.out_descriptor)) return;  // Nothing else is held back in the stream.
   console.out << line << std::endl;
 }
 

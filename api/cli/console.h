@@ -43,8 +43,12 @@ struct Console {
   InterruptSource& interrupts;
   // Set by a command whose output is news, not its result: that nobody reads on does not make it fail.
   bool out_may_be_lost = false;
-  int out_descriptor = -1;  // Where `out` writes to, if that may wait for a reader.
+  // Where `out` and `err` write to, if that may wait for a reader.
+  int out_descriptor = -1, err_descriptor = -1;
 };
+
+// Whether what is printed there now would wait for a reader; of -1 nothing does.
+bool WouldWait(int descriptor);
 
 // Prints a line of news, and flushes it. Lost where what was printed before is not read, as by a logger that
 // hangs: a command that must go on does not wait for it.

@@ -8,8 +8,9 @@
 
 namespace partita {
 
-// Shows how far the opening of a store is, where it takes long. The console outlives it; Watch is called by
-// one thread at a time while the command's own waits for the opening, which calls the rest.
+// Shows how far the opening of a store is, where it takes long, and waits for no reader of that: the store's
+// own threads call Watch, one at a time, while the command's waits for the opening, which calls the rest. The
+// console outlives it.
 class OpeningWatcher {
  public:
   // From so many seconds on it is shown: most openings are shorter.

@@ -38,7 +38,7 @@ void Progress::SetTotal(uint64_t total, double seconds_min) {
 
 void Progress::Update(uint64_t done, uint64_t records) {
   const double interval = console_.err_is_terminal ? kRedrawSeconds : kLineSeconds;
-  if (Elapsed(printed_) < interval) return;
+  if (Elapsed(printed_) < interval || WouldWait(console_.err_descriptor)) return;
   printed_ = std::chrono::steady_clock::now();
   if (console_.err_is_terminal) {
     console_.err << kEraseLine << Line(done, records) << std::flush;
@@ -75,7 +75,7 @@ void Progress::Message(std::string_view line) {
 }
 
 void Progress::Finish() {
-  if (bar_shown_) console_.err << kEraseLine << std::flush;
+  if (bar_shown_ && !WouldWait(console_.err_descriptor)) console_.err << kEraseLine << std::flush;
   bar_shown_ = false;
 }
 

@@ -19,7 +19,8 @@ struct Course {
 double SecondsLeft(const Course& course);
 
 // How far a long command is, on the error stream: a bar with rate and time left, drawn in place ten times a
-// second, when that is a terminal; elsewhere a line every five seconds. Used by one thread.
+// second, when that is a terminal; elsewhere a line every five seconds. What would wait for a reader is left
+// out. Used by one thread.
 //
 //   import [##########..........]  52 %  31,204 records  26.1 MiB  61,000 records/s  0:01 left
 class Progress {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/cli/console.h"
+#include "api/cli/opening_watcher.h"
 #include "engine/io/socket_address.h"
 #include "test/cli/command_fixture.h"
 #include "test/support/paths.h"
@@ -18,7 +19,9 @@
 namespace partita {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class LostOutputTest : public CommandTest {
  protected:
@@ -131,6 +134,27 @@ TEST(TellTest, NewsAreLostWhereNobodyReadsThem) {
   ASSERT_EQ(read(pipe.to_read(), block, sizeof block), static_cast<ssize_t>(sizeof block));
   Tell(console, "third");
   EXPECT_EQ(out.str(), "first\nthird\n");
+}
+
+TEST(OpeningWatcherTest, WaitsForNobodyWhoShouldReadIt) {
+  const UnreadPipe pipe;
+  ASSERT_TRUE(pipe.opened());
+  std::ostringstream out, err;
+  InterruptSource interrupts;
+  Console console{.out = out,
+                  .err = err,
+                  .err_is_terminal = true,
+                  .interrupts = interrupts,
+                  .err_descriptor = pipe.to_write()};
+  OpeningWatcher watcher(console, /*long_seconds=*/0);
+  for (uint64_t done = 100; done <= 300; done += 100) {
+    if (done == 300) pipe.Fill();
+    watcher.Watch(done, 1'000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+  }
+  watcher.Finish();
+  EXPECT_THAT(err.str(), AllOf(HasSubstr(" 20 %"), Not(HasSubstr(" 30 %"))));
+  EXPECT_EQ(err.str().rfind('\r'), 0u) << "nor is the bar removed";
 }
 
 // As one that logs to a program which hangs but lives.

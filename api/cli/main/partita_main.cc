@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
                            .err_is_terminal = isatty(STDERR_FILENO) == 1,
                            .out_is_terminal = isatty(STDOUT_FILENO) == 1,
                            .interrupts = interrupts,
-                           .out_descriptor = STDOUT_FILENO};
+                           .out_descriptor = STDOUT_FILENO,
+                           .err_descriptor = STDERR_FILENO};
   const partita::ExitCode code =
       partita::RunCommandLine({argv + 1, argv + argc}, console, {partita::lab::LabCommand()});
   return static_cast<int>(partita::FinishOutput(console, code));
