@@ -214,7 +214,9 @@ Task<Status> Shard::Resolve(WriteBatch* batch) {
   batch->verdict = WriteBatch::Verdict::kResolveAgain;
   if (batch->any_old) {
     std::vector<SoughtTogether> missing = batch->FindInMemory(*view, *range->levels);
-    if (!missing.empty()) PARTITA_CO_TRY(co_await batch->FindByReading(*range->levels, std::move(missing)));
+    ReadFaults* const faults = &context_.cache.faults();
+    if (!missing.empty())
+      PARTITA_CO_TRY(co_await batch->FindByReading(*range->levels, std::move(missing), faults));
   }
   // What would be refused needs no payload: memory given to it would not come back before the
   // memtable goes. The strand encodes it in the rare case that it turns out otherwise.

@@ -43,24 +43,20 @@ std::vector<SoughtTogether> WriteBatch::FindInMemory(const ReadView& view, const
   for (size_t i = 0; i < ops.size(); ++i) {
     if (!NeedsOld(ops[i])) continue;
     const std::string_view user_key = ops[i].user_key;
-    Lookup found = in_memtables ? view.GetFromMemtables(user_key, kVersionMax) : Lookup();
-    BlockPin pin;
-    if (found.state == LookupState::kAbsent && in_files) {
-      SoughtTogether key;
-      key.key = {user_key, HashKey(user_key)};
-      key.index = i;
-      if (ops.size() > 1) {
-        sought.push_back(std::move(key));
-        continue;
-      }
-      const TableLookup looked = levels.TryGet(user_key, key.key.hash, kVersionMax, &pin);
-      if (looked.needs_io) {
-        sought.push_back(std::move(key));
-        break;
-      }
-      found = looked.lookup;
+    const Lookup newest = in_memtables ? view.GetFromMemtables(user_key, kVersionMax) : Lookup();
+    if (newest.state != LookupState::kAbsent || !in_files) {
+      Note(i, newest);
+      continue;
     }
-    Note(i, found);
+    SoughtTogether key;
+    key.key = {user_key, HashKey(user_key)};
+    key.index = i;
+    if (ops.size() == 1) {
+      BlockPin pin;
+      const TableLookup looked = levels.TryGet(user_key, key.key.hash, kVersionMax, &pin);
+      if (!looked.needs_io && Note(i, looked.lookup)) break;
+    }
+    sought.push_back(std::move(key));
   }
   if (ops.size() > 1 && !sought.empty()) {
     const auto rises = [](const SoughtTogether& a, const SoughtTogether& b) {
@@ -76,34 +72,41 @@ std::vector<SoughtTogether> WriteBatch::FindInMemory(const ReadView& view, const
 // Looks the keys up in the files as far as memory has these, takes down what is found, and leaves the others.
 void WriteBatch::TakeFound(const LevelSet& levels, std::vector<SoughtTogether>* sought) {
   levels.TryGetTogether(*sought, kVersionMax);
-  for (const SoughtTogether& key : *sought) {
-    if (!key.needs_io) Note(key.index, key.found);
+  for (SoughtTogether& key : *sought) {
+    if (key.needs_io || Note(key.index, key.found)) continue;
+    key.needs_io = true;
+    key.pin.Release();  // Or the cache could not let go of it.
   }
   std::erase_if(*sought, [](const SoughtTogether& key) { return !key.needs_io; });
 }
 
-Task<Status> WriteBatch::FindByReading(const LevelSet& levels, std::vector<SoughtTogether> missing) {
+Task<Status> WriteBatch::FindByReading(const LevelSet& levels, std::vector<SoughtTogether> missing,
+                                       ReadFaults* faults) {
   // A transaction's rows lie side by side; looked up one by one, each of their blocks would be waited for.
   if (missing.size() > 1) {
     PARTITA_CO_TRY(co_await levels.ReadTogether(missing));
     TakeFound(levels, &missing);
   }
   for (const SoughtTogether& key : missing) {
+    const auto& [user_key, hash] = key.key;
     BlockPin pin;
-    PARTITA_CO_ASSIGN(const Lookup found,
-                      co_await levels.Get(key.key.user_key, key.key.hash, kVersionMax, &pin));
-    Note(key.index, found);
+    PARTITA_CO_ASSIGN(Lookup found, co_await levels.Get(user_key, hash, kVersionMax, &pin));
+    if (Note(key.index, found)) continue;
+    pin.Release();
+    PARTITA_CO_ASSIGN(found, co_await levels.Get(user_key, hash, kVersionMax, &pin, BlocksFrom::kDevice));
+    (Note(key.index, found) ? faults->transient : faults->damaged_parts).fetch_add(1);
   }
   co_return Status();
 }
 
-// Takes down the state of operation `i`'s entity, and what a merge makes of it.
-void WriteBatch::Note(size_t i, const Lookup& found) {
+// Takes down the state of operation `i`'s entity, and what a merge makes of it. False: that fails, as the
+// value found is not what was written.
+bool WriteBatch::Note(size_t i, const Lookup& found) {
   const WriteOp& op = request.ops[i];
   Old& known = old(i);
   known.state = found.state;
   known.version = found.version;
-  if (op.kind != WriteKind::kMerge) return;
+  if (op.kind != WriteKind::kMerge) return true;
   PARTITA_ASSERT(request.merge != nullptr);
   const bool present = found.state == LookupState::kFound;
   // The result gets a checksum of its own, by which what flipped in the old value would be valid (F51).
@@ -111,12 +114,13 @@ void WriteBatch::Note(size_t i, const Lookup& found) {
       !StoredValueIntact({op.user_key, found.version, EntryKind::kPut, found.value})) {
     known.merge_status =
         Status::Corruption(UserKeyText(op.user_key) + ": the stored value fails its checksum (F51)");
-    return;
+    return false;
   }
   Result<std::string> merged =
       request.merge(op.user_key, present ? StoredValueContent(found.value) : std::string_view(), op.content);
   known.merge_status = merged.ok() ? Status() : merged.status();
   if (merged.ok()) known.merged = std::move(merged).value();
+  return true;
 }
 
 // False when no memtable has a key within the batch's, as when it opens a partition or goes on at the end of

@@ -39,17 +39,17 @@ struct WriteBatch {
 
   // ---- The old state of entities, for conditions and merges.
   // Takes down what memory has of it: the newest entry of each key, whatever the visible version. Returns the
-  // keys of which memory has not all, rising.
+  // keys of which memory has not all, or not what was written, rising.
   std::vector<SoughtTogether> FindInMemory(const ReadView& view, const LevelSet& levels);
-  // Takes down the rest. An error when a key lies in a damaged range (F49).
-  Task<Status> FindByReading(const LevelSet& levels, std::vector<SoughtTogether> missing);
+  // Takes down the rest. An error when a key lies in a damaged range (F49). A value to merge with that is not
+  // what its writer gave is read once more, past the cache, and counted in `faults` (F52).
+  Task<Status> FindByReading(const LevelSet& levels, std::vector<SoughtTogether> missing, ReadFaults* faults);
   // Replaces what was found by anything newer in the memtables, not yet visible entries included. The verdict
   // is then kAccepted, or kResolveAgain when a merge's result is too large to be made again here. True: some
   // result changed.
   bool Renew(const ReadView& view);
   // Checks every condition in the order of the operations; the first that fails refuses the batch. A merge
-  // with a value that is not what its writer gave, though it lies in memory, fails with kCorruption (F51):
-  // one in the block cache as long as its block stays there, as reads do not look at this checksum.
+  // with a value that is not what its writer gave fails with kCorruption (F51).
   bool CheckOps();
   // What takes the place of a row that was in memory, because it was written or read not long ago, is likely
   // to be asked for as soon: the next write with a condition is who asks for such rows most.
@@ -106,7 +106,7 @@ struct WriteBatch {
                                                     : request.ops[i].content;
   }
   void TakeFound(const LevelSet& levels, std::vector<SoughtTogether>* sought);
-  void Note(size_t i, const Lookup& found);
+  bool Note(size_t i, const Lookup& found);
   bool MayBeInMemtables(const ReadView& view) const;
 
   Old first_;

@@ -306,8 +306,12 @@ TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Ver
   return best;
 }
 
-Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Version at_most,
-                                   BlockPin* pin) const {
+Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Version at_most, BlockPin* pin,
+                                   BlocksFrom from) const {
+  const auto get = [&](const FileRef& file, BlockPin* of_file) {
+    return from == BlocksFrom::kDevice ? file.table->GetAnew(hash, user_key, at_most, of_file)
+                                       : file.table->Get(hash, user_key, at_most, of_file);
+  };
   Lookup best;
   for (const uint32_t index : level0_intervals().FilesAt(user_key)) {
     const FileRef& file = level(0)[index];
@@ -316,7 +320,7 @@ Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Vers
     if (file.table == nullptr) co_return *file.damage;
     if (!file.table->MayHold(hash)) continue;  // Most files of level 0, and that without a frame.
     BlockPin own;
-    Result<Lookup> found = co_await file.table->Get(hash, user_key, at_most, &own);
+    Result<Lookup> found = co_await get(file, &own);
     if (!found.ok()) co_return found.status();
     if (found->state == LookupState::kAbsent) continue;
     if (best.state != LookupState::kAbsent && found->version <= best.version) continue;
@@ -327,7 +331,7 @@ Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Vers
     const FileRef* file = FindFile(level, user_key);
     if (file == nullptr || file->info->version_min > at_most) continue;
     if (file->table == nullptr) co_return *file->damage;
-    PARTITA_CO_ASSIGN(best, co_await file->table->Get(hash, user_key, at_most, pin));
+    PARTITA_CO_ASSIGN(best, co_await get(*file, pin));
   }
   co_return best;
 }

@@ -102,6 +102,10 @@ struct SoughtTogether {
   const TableReader* reads = nullptr;  // Then: whose block is not in memory; null where that is damaged.
 };
 
+// Where LevelSet::Get has data blocks from. kDevice is for who knows that what the cache has of them is bad:
+// it loses that (TableReader::GetAnew).
+enum class BlocksFrom : uint8_t { kCache, kDevice };
+
 // An immutable picture of a range's table files. Thread-safe; shared by read views.
 //
 // Level 0: possibly overlapping, newest first: by version_max, then version_min, then id, all
@@ -129,7 +133,8 @@ class LevelSet {
   // decides is not in memory (or damaged: Get then says so).
   TableLookup TryGet(std::string_view user_key, const KeyHash& hash, Version at_most, BlockPin* pin) const;
   // REQUIRES: the caller keeps this set and `user_key` alive.
-  Task<Result<Lookup>> Get(std::string_view user_key, KeyHash hash, Version at_most, BlockPin* pin) const;
+  Task<Result<Lookup>> Get(std::string_view user_key, KeyHash hash, Version at_most, BlockPin* pin,
+                           BlocksFrom from = BlocksFrom::kCache) const;
 
   // TryGet of each key, into what is known of it: where they lie side by side, at a fraction of the price.
   // REQUIRES: they do not fall.

@@ -479,6 +479,25 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   co_return lookup;
 }
 
+Task<Result<Lookup>> TableReader::GetAnew(KeyHash hash, std::string_view user_key, Version at_most,
+                                          BlockPin* pin) const {
+  if (!MayHold(hash)) co_return Lookup();
+  const uint32_t top = top_index_.LowerBound(user_key);
+  if (top == top_index_.size()) co_return Lookup();
+  PARTITA_CO_ASSIGN(const BlockPin index_pin, co_await LoadIndex(top));
+  const DataBlock index(index_pin.content());
+  const uint32_t at = index.LowerBound(user_key);
+  if (at == index.size()) co_return Lookup();
+  const PartHandle handle = IndexRecordHandle(index.value(at));
+  cache_.Drop(KeyOf(handle));
+  cache_.Drop(CachedRowKey(KeyOf(handle), hash.key));
+  const LoadRequest request{.handle = handle, .fill_cache = false, .waits = cache_.waits()};
+  PARTITA_CO_ASSIGN(BlockPin data_pin, co_await LoadBlock(request));
+  const Lookup lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
+  if (lookup.state == LookupState::kFound) *pin = std::move(data_pin);
+  co_return lookup;
+}
+
 BlockPin TableReader::EnterKnownRow(const SoughtKey& key) const {
   BlockPin pin = cache_.LookupRowByHash(object_->id(), key.hash.key);
   // Another key may have the same hash.

@@ -106,6 +106,32 @@ TEST_F(CachedRowsOfATableTest, WhereMemoryIsFullOneReadKeepsTheRowAndNotTheBlock
   cache_.CheckInvariants();
 }
 
+// covers: F52. As for who found that it is not what was written.
+TEST_F(CachedRowsOfATableTest, WhatIsReadAnewIsNotTakenFromTheCacheAndNotLeftThere) {
+  const std::vector<OwnedEntry> entries = Rows(random_, 300);
+  Write(entries);
+  for (const bool alone : {false, true}) {
+    const OwnedEntry& entry = entries[alone ? 200 : 100];
+    const KeyHash hash = HashKey(entry.user_key);
+    if (alone) PassBlocks(8 << 20);
+    Read(entry);
+    EXPECT_EQ(cache_.statistics().rows > 0, alone);
+    for (const bool is_used : {true, false}) {
+      BlockPin kept, pin;
+      const TableLookup cached = table_->TryGet(hash, entry.user_key, kVersionMax, &kept);
+      ASSERT_FALSE(cached.needs_io);
+      const_cast<char&>(cached.lookup.value.back()) ^= 1;
+      if (!is_used) kept.Release();
+      const Result<Lookup> anew = RunBlocking(table_->GetAnew(hash, entry.user_key, kVersionMax, &pin));
+      ASSERT_TRUE(anew.ok()) << anew.status().ToString();
+      EXPECT_EQ(anew->value, entry.value);
+      if (is_used) const_cast<char&>(cached.lookup.value.back()) ^= 1;
+    }
+    EXPECT_FALSE(Read(entry));
+  }
+  cache_.CheckInvariants();
+}
+
 // Of a compressed block, too, which is decoded no further than to the row.
 TEST_F(CachedRowsOfATableTest, EachRowOfACompressedBlockComesAlone) {
   std::vector<OwnedEntry> entries;
