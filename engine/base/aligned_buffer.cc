@@ -74,7 +74,7 @@ KeptBuffers& Kept() {
 bool IsLarge(size_t size) { return size >= AlignedBuffer::kLargeMin && !kFromMalloc; }
 
 // What one block is read into, of 32 reads.
-using SmallBuffers = KeptBlocks<kPageSize, 4, 32>;
+using SmallBuffers = KeptBlocks<kPageSize, 4, 32, 512u << 10>;
 constinit thread_local SmallBuffers small_buffers;
 
 void OpenSmallBuffers() {

@@ -12,9 +12,10 @@ namespace partita {
 // splits it and joins it again.
 //
 // Blocks may come from other threads. Kept are blocks of `kSizes` sizes, the multiples of `kUnit` from 1 on,
-// and of each at most `kOfASize`. Nothing is kept before Open, nor from Close on: so a thread_local of it has
+// of each at most `kOfASize`, and of all together at most `kAllBytes`: what is kept lies beside the memory
+// budget, and first come stays. Nothing is kept before Open, nor from Close on: so a thread_local of it has
 // no destructor and costs no look whether it is made, and who opens it sees to Close at the thread's end.
-template <size_t kUnit, size_t kSizes, size_t kOfASize>
+template <size_t kUnit, size_t kSizes, size_t kOfASize, size_t kAllBytes>
 class KeptBlocks {
  public:
   static constexpr size_t kBytesMax = kUnit * kSizes;
@@ -28,6 +29,7 @@ class KeptBlocks {
     if (block == nullptr) return nullptr;
     list.first = block->next;
     --list.count;
+    bytes_ -= Capacity(size);
     return block;
   }
 
@@ -35,9 +37,10 @@ class KeptBlocks {
   bool Keep(void* data, size_t size) {
     if (size > kBytesMax || state_ != State::kOpen) return false;
     List& list = lists_[(size - 1) / kUnit];
-    if (list.count == kOfASize) return false;
+    if (list.count == kOfASize || bytes_ + Capacity(size) > kAllBytes) return false;
     list.first = new (data) Block{list.first};
     ++list.count;
+    bytes_ += Capacity(size);
     return true;
   }
 
@@ -55,6 +58,7 @@ class KeptBlocks {
       }
       list.count = 0;
     }
+    bytes_ = 0;
   }
 
  private:
@@ -68,6 +72,7 @@ class KeptBlocks {
   };
 
   std::array<List, kSizes> lists_{};
+  size_t bytes_ = 0;
   State state_ = State::kFresh;
 };
 

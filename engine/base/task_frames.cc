@@ -15,7 +15,7 @@ constexpr bool kKeeps = true;
 #endif
 
 // A cold read of one row has a dozen frames of 112 to 1,344 bytes: those of 64 reads take 350 KiB.
-using Frames = KeptBlocks<64, 32, 64>;
+using Frames = KeptBlocks<64, 32, 64, 384u << 10>;
 constinit thread_local Frames frames;
 
 void OpenFrames() {

@@ -12,7 +12,7 @@
 namespace partita {
 namespace {
 
-using Kept = KeptBlocks<64, 4, 3>;
+using Kept = KeptBlocks<64, 4, 3, 1024>;
 
 class KeptBlocksTest : public testing::Test {
  protected:
@@ -46,6 +46,18 @@ TEST_F(KeptBlocksTest, OfEachSizeOnlySoManyAreKeptAndNoneThatAreLarger) {
   EXPECT_TRUE(Leave(Kept::kBytesMax));
   EXPECT_FALSE(Leave(Kept::kBytesMax + 1));
   EXPECT_EQ(kept_.Take(Kept::kBytesMax + 1), nullptr);
+}
+
+TEST_F(KeptBlocksTest, AllTogetherHaveABound) {
+  kept_.Open();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Leave(256)) << i;
+  EXPECT_TRUE(Leave(129));
+  EXPECT_TRUE(Leave(64));
+  EXPECT_FALSE(Leave(64));
+  std::free(kept_.Take(192));
+  EXPECT_TRUE(Leave(64));
+  EXPECT_TRUE(Leave(64));
+  EXPECT_FALSE(Leave(128));
 }
 
 TEST_F(KeptBlocksTest, NothingIsKeptBeforeItIsOpenedNorOnceItIsClosed) {
