@@ -18,7 +18,7 @@ namespace partita {
 namespace {
 
 constexpr std::chrono::milliseconds kGatherTime{100};
-constexpr int kPatienceMs = 1'000;  // At the end.
+constexpr int kPatienceMs = 1'000;  // At the end, and where it leaves a file.
 
 Result<int> OpenForAppend(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
@@ -209,7 +209,7 @@ void AccessLogFile::WriteLoop() {
     if (cut) taken.insert(0, 1, '\n');
     // What was logged before the change is in `taken`, and the last that the old file gets, however much has
     // come when it is written.
-    const int next = std::exchange(replacement_, -1);
+    const bool leaves = replacement_ >= 0;
     const uint64_t told = std::exchange(dropped_, 0);
     const size_t lines_begin = cut ? 1 : 0, lines_end = taken.size();
     if (told > 0) taken += "# " + std::to_string(told) + " lines were dropped: the log could not keep up\n";
@@ -224,10 +224,11 @@ void AccessLogFile::WriteLoop() {
       dropped_ += told + static_cast<uint64_t>(std::count(lost_lines.begin(), lost_lines.end(), '\n'));
     }
     cut = taken.size() > lost.size() ? taken[taken.size() - lost.size() - 1] != '\n' : cut;
-    if (next >= 0) {
+    if (leaves || (given_up_ && replacement_ >= 0)) {
       CloseUnlessStandard(descriptor_);
-      descriptor_ = next;
+      descriptor_ = std::exchange(replacement_, -1);
       cut = given_up_ = false;
+      continue;  // Also at the end: how many were lost is told here.
     }
     if (given_up_ || (done && buffer_.empty())) return;
   }

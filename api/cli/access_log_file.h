@@ -34,7 +34,8 @@ class AccessLogFile {
   void Add(const http::AccessRecord& record);
 
   // Goes on in `path`, opened anew: the same, as after a rotation, or another (SIGHUP). The old file still
-  // gets what was added before. After a failure it is written on.
+  // gets what was added before; of a pipe from which nobody takes anything for a second these lines are lost.
+  // After a failure it is written on.
   Status Reopen(const std::string& path);
 
  private:

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -32,8 +34,38 @@ class AccessLogFileTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
 
+  // A pipe of that name; returns its reader, which takes nothing unasked.
+  int MakePipe(const std::string& path) const {
+    if (mkfifo(path.c_str(), 0600) != 0) return -1;
+    return open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  }
+
   std::string directory_;
 };
+
+std::string ReadAll(int pipe) {
+  std::string text;
+  char piece[4096];
+  for (ssize_t size; (size = read(pipe, piece, sizeof piece)) > 0;) text.append(piece, size);
+  return text;
+}
+
+struct LineCount {
+  size_t written = 0, dropped = 0;
+};
+
+LineCount CountLines(const std::string& text) {
+  LineCount count;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("# ")) {
+      count.dropped += std::stoul(line.substr(2));
+    } else {
+      ++count.written;
+    }
+  }
+  return count;
+}
 
 TEST_F(AccessLogFileTest, ARequestIsOneLineOfFields) {
   {
@@ -92,8 +124,7 @@ TEST_F(AccessLogFileTest, AfterReopenLinesGoToTheNewFile) {
 // As when the disk is slower than what is logged: there is always more when a write has ended.
 TEST_F(AccessLogFileTest, AReopenedLogLeavesItsOldFileAlsoWhenItCannotKeepUp) {
   const std::string old_path = directory_ + "/old";
-  ASSERT_EQ(mkfifo(old_path.c_str(), 0600), 0);
-  const int reader = open(old_path.c_str(), O_RDONLY | O_NONBLOCK);
+  const int reader = MakePipe(old_path);
   ASSERT_GE(reader, 0);
   auto log = AccessLogFile::Open(old_path);
   ASSERT_TRUE(log.ok());
@@ -125,8 +156,7 @@ TEST_F(AccessLogFileTest, AReopenedLogLeavesItsOldFileAlsoWhenItCannotKeepUp) {
 // As where a logger that reads the pipe has been stopped.
 TEST_F(AccessLogFileTest, ItsEndDoesNotWaitForAReaderThatHangs) {
   const std::string path = directory_ + "/pipe";
-  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  const int reader = MakePipe(path);
   ASSERT_GE(reader, 0);
   auto log = AccessLogFile::Open(path);
   ASSERT_TRUE(log.ok());
@@ -136,11 +166,48 @@ TEST_F(AccessLogFileTest, ItsEndDoesNotWaitForAReaderThatHangs) {
     (*log)->Add({.method = "GET", .target = target});
   }
   log->reset();
-  std::string text;
-  char piece[4096];
-  for (ssize_t size; (size = read(reader, piece, sizeof piece)) > 0;) text.append(piece, size);
-  EXPECT_GT(text.size(), room / 2) << "what the pipe had room for";
+  EXPECT_GT(ReadAll(reader).size(), room / 2) << "what the pipe had room for";
   close(reader);
+}
+
+TEST_F(AccessLogFileTest, AReopenedLogGoesOnWhereTheReaderOfItsOldFileHangs) {
+  enum class Reopened { kBeforeTheWrite, kAmidTheWrite };
+  for (const Reopened when : {Reopened::kBeforeTheWrite, Reopened::kAmidTheWrite}) {
+    const std::string name = when == Reopened::kBeforeTheWrite ? "before" : "amid";
+    const std::string path = directory_ + "/pipe-" + name;
+    const int reader = MakePipe(path);
+    ASSERT_GE(reader, 0);
+    auto log = AccessLogFile::Open(path);
+    ASSERT_TRUE(log.ok());
+    const int writer = open(path.c_str(), O_WRONLY | O_NONBLOCK);
+    ASSERT_GE(writer, 0);
+    size_t added = 0;
+    const auto add = [&] {
+      (*log)->Add({.method = "GET", .target = "/one"});
+      ++added;
+    };
+    if (when == Reopened::kBeforeTheWrite) {
+      while (write(writer, "\n", 1) > 0) ++added;
+      add();
+    } else {
+      const size_t room = static_cast<size_t>(fcntl(reader, F_GETPIPE_SZ));
+      for (size_t size = 0; size < 2 * room; size += 100) add();
+      pollfd taking{.fd = writer, .events = POLLOUT, .revents = 0};
+      while (poll(&taking, 1, /*timeout=*/0) > 0) std::this_thread::yield();
+    }
+    ASSERT_TRUE((*log)->Reopen(directory_ + "/" + name).ok());
+    for (int ms = 0; Read(name).empty() && ms < 30'000; ++ms) {
+      add();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_FALSE(Read(name).empty()) << name;
+    log->reset();
+    const LineCount in_pipe = CountLines(ReadAll(reader)), in_new = CountLines(Read(name));
+    EXPECT_GT(in_new.dropped, 0u) << name;
+    EXPECT_EQ(in_pipe.written + in_new.written + in_new.dropped, added) << name;
+    close(writer);
+    close(reader);
+  }
 }
 
 TEST_F(AccessLogFileTest, LinesThatAFullDiskLosesAreCounted) {
@@ -155,17 +222,9 @@ TEST_F(AccessLogFileTest, LinesThatAFullDiskLosesAreCounted) {
   ASSERT_TRUE((*log)->Reopen(directory_ + "/log").ok());
   while (Read("log").empty()) add();
   log->reset();
-  std::istringstream in(Read("log"));
-  size_t written = 0, dropped = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("# ")) {
-      dropped += std::stoul(line.substr(2));
-    } else {
-      ++written;
-    }
-  }
-  EXPECT_GE(dropped, 3u);
-  EXPECT_EQ(written + dropped, added);
+  const LineCount count = CountLines(Read("log"));
+  EXPECT_GE(count.dropped, 3u);
+  EXPECT_EQ(count.written + count.dropped, added);
 }
 
 volatile std::sig_atomic_t writes_over_the_limit = 0;
