@@ -7,7 +7,7 @@
 #include "engine/base/result.h"
 #include "engine/catalog.h"
 #include "engine/io/runtime.h"
-#include "engine/io/thread_setup.h"  // RankOfThisThread, for who sees no engine/io/.
+#include "engine/io/thread_setup.h"  // StartThread and RankOfThisThread, for who sees no engine/io/.
 
 namespace partita {
 

@@ -13,6 +13,8 @@
 #include <ctime>
 #include <utility>
 
+#include "engine/world.h"
+
 namespace partita {
 
 namespace {
@@ -131,10 +133,12 @@ bool IsRegularFile(int descriptor) {
 
 Result<std::unique_ptr<AccessLogFile>> AccessLogFile::Open(const std::string& path) {
   PARTITA_ASSIGN(const int descriptor, OpenForAppend(path));
-  return std::unique_ptr<AccessLogFile>(new AccessLogFile(descriptor));
+  std::unique_ptr<AccessLogFile> log(new AccessLogFile(descriptor));
+  PARTITA_ASSIGN(log->writer_, StartThread("partita-log", [log = log.get()] { log->WriteLoop(); }));
+  return log;
 }
 
-AccessLogFile::AccessLogFile(int descriptor) : descriptor_(descriptor), writer_([this] { WriteLoop(); }) {}
+AccessLogFile::AccessLogFile(int descriptor) : descriptor_(descriptor) {}
 
 AccessLogFile::~AccessLogFile() {
   {
@@ -142,7 +146,7 @@ AccessLogFile::~AccessLogFile() {
     stopping_ = true;
   }
   wake_.notify_one();
-  writer_.join();
+  if (writer_.joinable()) writer_.join();  // Else Open found no thread.
   if (replacement_ >= 0) CloseUnlessStandard(replacement_);
   CloseUnlessStandard(descriptor_);
 }

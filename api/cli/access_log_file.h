@@ -27,7 +27,7 @@ namespace partita {
 // not wait for who takes nothing for a second.
 class AccessLogFile {
  public:
-  // Appends to `path`, or to standard output for "-". kIoError.
+  // Appends to `path`, or to standard output for "-". kIoError; kResourceExhausted: there is no thread.
   static Result<std::unique_ptr<AccessLogFile>> Open(const std::string& path);
   ~AccessLogFile();  // Writes what is left, as far as it is taken.
 

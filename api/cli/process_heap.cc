@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "engine/world.h"
 
@@ -40,7 +41,12 @@ void KeepHeapSmall(uint64_t budget_bytes) {
   (void)mallopt(M_ARENA_MAX, kHeapsMax);
 }
 
-HeapTrimmer::HeapTrimmer(uint64_t budget_bytes) : thread_([this, budget_bytes] { Run(budget_bytes); }) {}
+Result<std::unique_ptr<HeapTrimmer>> HeapTrimmer::Open(uint64_t budget_bytes) {
+  std::unique_ptr<HeapTrimmer> trimmer(new HeapTrimmer());
+  auto run = [trimmer = trimmer.get(), budget_bytes] { trimmer->Run(budget_bytes); };
+  PARTITA_ASSIGN(trimmer->thread_, StartThread("partita-heap", std::move(run)));
+  return trimmer;
+}
 
 HeapTrimmer::~HeapTrimmer() {
   {
@@ -48,7 +54,7 @@ HeapTrimmer::~HeapTrimmer() {
     stopping_ = true;
   }
   stop_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();  // Else Open found no thread.
 }
 
 uint64_t HeapTrimmer::trims() const {

@@ -1,8 +1,11 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
+
+#include "engine/base/result.h"
 
 namespace partita {
 
@@ -43,10 +46,11 @@ class TrimPacer {
 // Gives the system back what lies free between what is used, whenever the process has grown by some MiB: a
 // burst of large requests leaves its holes all over the heap, and the next one need not fit into them.
 //
-// A thread of its own, from construction to destruction.
+// A thread of its own, from Open to destruction.
 class HeapTrimmer {
  public:
-  explicit HeapTrimmer(uint64_t budget_bytes);
+  // kResourceExhausted: there is no thread.
+  static Result<std::unique_ptr<HeapTrimmer>> Open(uint64_t budget_bytes);
   ~HeapTrimmer();
   HeapTrimmer(const HeapTrimmer&) = delete;
   HeapTrimmer& operator=(const HeapTrimmer&) = delete;
@@ -55,6 +59,7 @@ class HeapTrimmer {
   uint64_t trims() const;
 
  private:
+  HeapTrimmer() = default;
   void Run(uint64_t budget_bytes);
 
   mutable std::mutex mutex_;

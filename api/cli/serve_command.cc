@@ -287,7 +287,8 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
   console.interrupts.Arm();
   console.interrupts.ArmReload();
   KeepHeapSmall(settings->store.memory_bytes);
-  HeapTrimmer trimmer(settings->store.memory_bytes);
+  const Result<std::unique_ptr<HeapTrimmer>> trimmer = HeapTrimmer::Open(settings->store.memory_bytes);
+  if (!trimmer.ok()) return FailToStart(console, trimmer.status());
   Serving serving(*settings, [&]() -> Result<ServeSettings> {
     // Of the accounts that are served.
     PARTITA_ASSIGN(ThroughputTargets targets, ResolveThroughput(flags, settings->accounts));

@@ -15,6 +15,8 @@
 #include <sstream>
 #include <thread>
 
+#include "test/support/no_threads.h"
+
 namespace partita {
 namespace {
 
@@ -227,22 +229,29 @@ TEST_F(AccessLogFileTest, LinesThatAFullDiskLosesAreCounted) {
   EXPECT_EQ(count.written + count.dropped, added);
 }
 
-volatile std::sig_atomic_t writes_over_the_limit = 0;
+// Of a thread that takes no signals: one that was sent to it.
+bool IsPending(int signal) {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream in(thread.path() / "status");
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with("SigPnd:")) continue;
+      if ((std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0) return true;
+    }
+  }
+  return false;
+}
 
 TEST_F(AccessLogFileTest, ALineThatWasCutShortGetsItsEnd) {
   auto log = AccessLogFile::Open(directory_ + "/log");
   ASSERT_TRUE(log.ok());
-  writes_over_the_limit = 0;
-  const auto former = std::signal(SIGXFSZ, [](int) { writes_over_the_limit = 1; });
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
   const rlimit small{.rlim_cur = 1'000, .rlim_max = limit.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   constexpr size_t kLines = 30;
   for (size_t i = 0; i < kLines; ++i) (*log)->Add({.method = "GET", .target = "/one"});
-  while (writes_over_the_limit == 0) std::this_thread::yield();
+  while (!IsPending(SIGXFSZ)) std::this_thread::yield();  // A write beyond it has failed.
   setrlimit(RLIMIT_FSIZE, &limit);
-  std::signal(SIGXFSZ, former);
   (*log)->Add({.method = "GET", .target = "/last"});
   log->reset();
   std::istringstream in(Read("log"));
@@ -265,6 +274,13 @@ TEST_F(AccessLogFileTest, ALineThatWasCutShortGetsItsEnd) {
 
 TEST_F(AccessLogFileTest, WhatCannotBeOpenedIsRefused) {
   EXPECT_THAT(AccessLogFile::Open(directory_ + "/no/log").status().message(), HasSubstr("No such file"));
+}
+
+TEST_F(AccessLogFileTest, WithoutAThreadThereIsNoLog) {
+  const NoThreads none;
+  const auto log = AccessLogFile::Open(directory_ + "/log");
+  EXPECT_EQ(log.status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(log.status().message(), HasSubstr("partita-log"));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "test/support/no_threads.h"
+
 namespace partita {
 namespace {
 
@@ -37,9 +39,10 @@ TEST(ProcessHeapTest, WhatIsTakenFromMallocIsCountedUntilItIsFreed) {
 
 TEST(ProcessHeapTest, HolesOfABurstAreTheSystemsAgain) {
   if (kOwnMalloc) GTEST_SKIP() << "the sanitizer brings a malloc of its own";
-  HeapTrimmer trimmer(1024 * kMiB);
+  const auto trimmer = HeapTrimmer::Open(1024 * kMiB);
+  ASSERT_TRUE(trimmer.ok());
   std::vector<std::unique_ptr<char[]>> kept;
-  while (trimmer.trims() == 0) {
+  while ((*trimmer)->trims() == 0) {
     std::vector<std::unique_ptr<char[]>> burst;
     for (int i = 0; i < 500; ++i) {
       burst.push_back(std::make_unique<char[]>(60'000));  // Written to: zeros.
@@ -47,6 +50,11 @@ TEST(ProcessHeapTest, HolesOfABurstAreTheSystemsAgain) {
     }
     ASSERT_LT(kept.size(), 50'000'000u);
   }
+}
+
+TEST(ProcessHeapTest, WithoutAThreadThereIsNoTrimmer) {
+  const NoThreads none;
+  EXPECT_EQ(HeapTrimmer::Open(1024 * kMiB).status().code(), Code::kResourceExhausted);
 }
 
 // How many of `looks` are due, of a process that holds 100 MiB and has grown by so much again at each of
