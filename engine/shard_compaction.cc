@@ -186,7 +186,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   picker.merges_for_seeks = !calm && picker.merges_small_files;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
   // it is no reason to give it back. Never by an idle thread: others wait behind it for the reserve's turn.
-  const bool uses_reserve = context_.reserve.low() && by != BackgroundClass::kIdle;
+  const bool uses_reserve = picker.space_is_short && by != BackgroundClass::kIdle;
   ObjectStore& objects = uses_reserve ? compaction_objects_ : unreserved_objects_;
   if (picker.space_is_short && room != kRoomUnknown) {
     // Of a reserve that is low it leaves to flushes what they need.
