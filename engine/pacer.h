@@ -36,21 +36,23 @@ class Pacer {
     uint64_t memory = 0, tail = 0;
   };
 
-  // `memory_share`: how much of the shard's memtable memory is used, 1.0 = all of it.
-  // `debt_nanos_per_kib`: what compaction/pacing.h asks for.
-  void SetPressure(double memory_share, uint64_t debt_nanos_per_kib) {
-    double over = std::clamp((memory_share - 0.5) * 2, 0.0, 2.0);
-    uint64_t memory = static_cast<uint64_t>(kMemoryNanosPerKib * over * over);
-    nanos_per_kib_.store(memory + debt_nanos_per_kib, std::memory_order_relaxed);
+  // `share`: how much of the shard's memtable memory is used, 1.0 = all of it.
+  void SetMemory(double share) {
+    const double over = std::clamp((share - 0.5) * 2, 0.0, 2.0);
+    of_memory_.store(static_cast<uint64_t>(kMemoryNanosPerKib * over * over), std::memory_order_relaxed);
   }
+  // What compaction/pacing.h asks for. Beside that for memory: who freezes a memtable knows no debt, and need
+  // not wait for who does.
+  void SetDebt(uint64_t nanos_per_kib) { of_debt_.store(nanos_per_kib, std::memory_order_relaxed); }
 
-  // Whether it asks for anything.
-  bool presses() const { return nanos_per_kib_.load(std::memory_order_relaxed) > 0; }
+  // Whether it asks for anything; and for debt.
+  bool presses() const { return NanosPerKib() > 0; }
+  bool presses_for_debt() const { return of_debt_.load(std::memory_order_relaxed) > 0; }
 
   // How long a write sleeps before it looks again; 0: it goes on. Usually that is so at once.
   uint64_t Look(Turn* turn, const Walls& walls, uint64_t now_ns) {
     if (stopped_.load(std::memory_order_relaxed)) return 0;
-    const uint64_t of_all = std::max(nanos_per_kib_.load(std::memory_order_relaxed), walls.memory);
+    const uint64_t of_all = std::max(NanosPerKib(), walls.memory);
     return std::max(all_.Look(&turn->all, of_all, now_ns), tail_.Look(&turn->tail, walls.tail, now_ns));
   }
 
@@ -84,11 +86,15 @@ class Pacer {
   uint64_t longest_us() const { return longest_.load(std::memory_order_relaxed) / 1000; }
 
  private:
+  uint64_t NanosPerKib() const {
+    return of_memory_.load(std::memory_order_relaxed) + of_debt_.load(std::memory_order_relaxed);
+  }
+
   // With all memory used 1 KiB takes 25 us: 40 MB/s, below any flush seen.
   static constexpr double kMemoryNanosPerKib = 25'000;
   static constexpr double kWallNanosPerKib = 400'000;
 
-  std::atomic<uint64_t> nanos_per_kib_{0};
+  std::atomic<uint64_t> of_memory_{0}, of_debt_{0};  // A KiB, in ns.
   std::atomic<bool> stopped_{false};
   PacingLine all_, tail_;
   std::atomic<uint64_t> total_{0};

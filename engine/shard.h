@@ -462,7 +462,7 @@ class Shard {
   Status ImportOnStrand(ImportSlice* slice);  // kResourceExhausted: no memory.
   void EndImport();
   void UpdateDebt(const ReadView& view);
-  void UpdatePressure(uint64_t active_bytes);
+  void UpdateMemoryPressure(uint64_t active_bytes);
 
   ShardContext context_;
   const ShardId id_;
@@ -530,12 +530,11 @@ class Shard {
   std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.
   FlushRate flush_rate_;
   std::atomic<uint64_t> seek_bytes_{0};  // Of level 0, by scans.
-  // Held by who stores what is behind in a view: debt_nanos_per_kib_, debt_bytes_, base_bytes_, the pacer's
-  // pressure with them, and range_bytes_.
+  // Held by who stores what is behind in a view: debt_bytes_, base_bytes_, what the pacer asks for debt
+  // (above 0 compactions run at ordinary priority), and range_bytes_.
   std::mutex debt_mutex_;
-  uint64_t debt_as_of_ = 0;                      // That view's structure counter.
-  ResidentBytes range_bytes_{context_.cache};    // Of its ranges and their references; of ranges added since.
-  std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
+  uint64_t debt_as_of_ = 0;                    // That view's structure counter.
+  ResidentBytes range_bytes_{context_.cache};  // Of its ranges and their references; of ranges added since.
   std::mutex set_aside_mutex_;
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined
   // since.

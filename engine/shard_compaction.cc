@@ -115,11 +115,11 @@ void Shard::UpdateDebt(const ReadView& view) {
   range_bytes_.Set(range_bytes);
   base_bytes_.store(base_bytes, std::memory_order_relaxed);
   debt_bytes_.store(pending, std::memory_order_relaxed);
-  debt_nanos_per_kib_.store(debt_nanos, std::memory_order_relaxed);
-  UpdatePressure(view.active == nullptr ? 0 : view.active->memory_used());
+  pacer_.SetDebt(debt_nanos);
+  UpdateMemoryPressure(view.active == nullptr ? 0 : view.active->memory_used());
 }
 
-void Shard::UpdatePressure(uint64_t active_bytes) {
+void Shard::UpdateMemoryPressure(uint64_t active_bytes) {
   const uint64_t share = std::max<uint64_t>(MemtableShare(active_bytes), 1);
   // The active memtable counts as full: it will be.
   const double used = static_cast<double>(frozen_bytes_.load() + FreezeBytes(share));
@@ -127,8 +127,7 @@ void Shard::UpdatePressure(uint64_t active_bytes) {
   const ChunkPool& pool = context_.memtable_pool;
   const double pool_used = static_cast<double>(pool.used_bytes()) /
                            static_cast<double>(std::max<size_t>(pool.capacity_bytes(), 1));
-  pacer_.SetPressure(std::max(used / static_cast<double>(share), pool_used),
-                     debt_nanos_per_kib_.load(std::memory_order_relaxed));
+  pacer_.SetMemory(std::max(used / static_cast<double>(share), pool_used));
 }
 
 // A write that finds the log's tail or the memtables' memory used up stands until the disk has taken what is
@@ -356,7 +355,7 @@ Task<Status> Shard::InstallWork(CompactionWork* work) {
 
 void Shard::ScheduleCompaction() {
   // Only threads that get a core may ask for what is low (PickWork).
-  const bool ordinary = debt_nanos_per_kib_.load() > 0 || context_.reserve.low();
+  const bool ordinary = pacer_.presses_for_debt() || context_.reserve.low();
   BackgroundClass background = ordinary ? BackgroundClass::kOrdinary : BackgroundClass::kIdle;
   if (closing_.load() || CompactionScheduled(background).exchange(true)) return;
   tasks_.Spawn(context_.runtime.background(background), CompactInBackground(this, background));

@@ -67,7 +67,7 @@ void Shard::FreezeActive() {
   uint64_t bytes = old.active->memory_used();
   next->frozen.insert(next->frozen.begin(), MemtableRef{old.active, commit_log_->last_decided(), bytes});
   frozen_bytes_.fetch_add(bytes);
-  UpdatePressure(next->active->memory_used());
+  UpdateMemoryPressure(next->active->memory_used());
   const bool is_behind = next->frozen.size() > 1;
   views_.Show(std::move(next));
   ScheduleFlush();

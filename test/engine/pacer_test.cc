@@ -97,7 +97,7 @@ uint64_t LookOnce(Pacer* pacer, uint64_t bytes, uint64_t now_ns) {
 
 TEST(PacerTest, NothingIsAskedUpToHalfOfTheMemory) {
   Pacer pacer;
-  pacer.SetPressure(0.5, 0);
+  pacer.SetMemory(0.5);
   EXPECT_FALSE(pacer.presses());
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(LookOnce(&pacer, 1 << 20, kSecond), 0u);
 }
@@ -106,7 +106,7 @@ TEST(PacerTest, NothingIsAskedUpToHalfOfTheMemory) {
 TEST(PacerTest, DebtHoldsAllWritersTogetherToItsRate) {
   for (const Load& load : kLoads) {
     Pacer pacer;
-    pacer.SetPressure(0, kFullBudget);
+    pacer.SetDebt(kFullBudget);
     Writers writers(pacer);
     writers.Add(load.writers, load.batch_bytes);
     const double rate = writers.MegabytesPerSecond(20 * kSecond);
@@ -117,10 +117,24 @@ TEST(PacerTest, DebtHoldsAllWritersTogetherToItsRate) {
 
 TEST(PacerTest, FullMemoryHoldsAllWritersTogetherToItsRate) {
   Pacer pacer;
-  pacer.SetPressure(1, 0);
+  pacer.SetMemory(1);
   Writers writers(pacer);
   writers.Add(16, 1024);
   EXPECT_NEAR(writers.MegabytesPerSecond(kSecond), 40, 3);
+}
+
+TEST(PacerTest, WhatMemoryAsksForIsBesideWhatDebtAsksFor) {
+  Pacer pacer;
+  pacer.SetDebt(kFullBudget);
+  Writers writers(pacer);
+  writers.Add(16, 1024);
+  pacer.SetMemory(1);
+  EXPECT_NEAR(writers.MegabytesPerSecond(10 * kSecond), 8, 0.5);
+  pacer.SetMemory(0.5);
+  EXPECT_NEAR(writers.MegabytesPerSecond(10 * kSecond), 10, 0.5);
+  pacer.SetMemory(1);
+  pacer.SetDebt(0);
+  EXPECT_NEAR(writers.MegabytesPerSecond(10 * kSecond), 40, 3);
 }
 
 TEST(PacerTest, AWallHoldsAllWritersTogetherToItsRate) {
@@ -149,7 +163,7 @@ TEST(PacerTest, DebtRestsBelowItsBudgetHoweverManyWrite) {
       debt += static_cast<double>(bytes) * 6;
       debt_max = std::max(debt_max, debt);
       const double over_half = std::max(0.0, 2 * debt / kBudget - 1);
-      pacer.SetPressure(0, static_cast<uint64_t>(over_half * kFullBudget));
+      pacer.SetDebt(static_cast<uint64_t>(over_half * kFullBudget));
     });
     EXPECT_LT(debt_max, kBudget) << load.writers << " of " << load.batch_bytes;
   }
@@ -157,28 +171,28 @@ TEST(PacerTest, DebtRestsBelowItsBudgetHoweverManyWrite) {
 
 TEST(PacerTest, NobodyPaysForABadMinuteThatIsOver) {
   Pacer pacer;
-  pacer.SetPressure(0, kFullBudget);
+  pacer.SetDebt(kFullBudget);
   for (int i = 0; i < 1000; ++i) EXPECT_GT(LookOnce(&pacer, 4 << 20, kSecond), 0u);  // And each gives up.
-  pacer.SetPressure(0, 1);
+  pacer.SetDebt(1);
   EXPECT_EQ(LookOnce(&pacer, 1024, kSecond), 0u);
 }
 
 TEST(PacerTest, WhoWaitsGoesOnOnceNothingIsBehind) {
   Pacer pacer;
-  pacer.SetPressure(1, 0);
+  pacer.SetMemory(1);
   for (int i = 0; i < 100; ++i) EXPECT_GT(LookOnce(&pacer, 16 << 10, kSecond), 0u);  // 40 ms.
   Pacer::Turn turn{.all = {.left = 100u << 20}};
   EXPECT_EQ(pacer.Look(&turn, {}, kSecond), PacingLine::kWaitNanosMax) << "no wait is longer";
   EXPECT_TRUE(turn.stands());
-  pacer.SetPressure(0.5, 0);
+  pacer.SetMemory(0.5);
   EXPECT_EQ(pacer.Look(&turn, {}, kSecond), 0u);
-  pacer.SetPressure(1, 0);
+  pacer.SetMemory(1);
   EXPECT_EQ(LookOnce(&pacer, 1, kSecond), 0u);
 }
 
 TEST(PacerTest, ASmallWriteStandsBehindAPartOfALargeOneOnly) {
   Pacer pacer;
-  pacer.SetPressure(0, kFullBudget);
+  pacer.SetDebt(kFullBudget);
   Writers writers(pacer);
   writers.Add(8, 4 << 20);
   writers.Add(1, 1024);
@@ -188,7 +202,7 @@ TEST(PacerTest, ASmallWriteStandsBehindAPartOfALargeOneOnly) {
 
 TEST(PacerTest, WhatNobodyUsesIsNotSavedUp) {
   Pacer pacer;
-  pacer.SetPressure(0, kFullBudget);
+  pacer.SetDebt(kFullBudget);
   EXPECT_GT(LookOnce(&pacer, 4096, kSecond), 0u);
   EXPECT_GT(LookOnce(&pacer, 4096, 1000 * kSecond), 0u);
 }
@@ -196,14 +210,15 @@ TEST(PacerTest, WhatNobodyUsesIsNotSavedUp) {
 TEST(PacerTest, NobodySleepsForLessThanAPiece) {
   constexpr uint64_t kCost = PacingLine::kPieceNanos * 2 / 3;
   Pacer pacer;
-  pacer.SetPressure(0, kCost);
+  pacer.SetDebt(kCost);
   EXPECT_EQ(LookOnce(&pacer, 1024, kSecond), 0u);
   EXPECT_EQ(LookOnce(&pacer, 1024, kSecond), 2 * kCost);
 }
 
 TEST(PacerTest, NobodyWaitsOnceItIsStopped) {
   Pacer pacer;
-  pacer.SetPressure(1, kFullBudget);
+  pacer.SetMemory(1);
+  pacer.SetDebt(kFullBudget);
   Pacer::Turn turn{.all = {.left = 4 << 20}};
   EXPECT_GT(pacer.Look(&turn, {}, kSecond), 0u);
   pacer.Stop();
@@ -220,7 +235,7 @@ TEST(PacerTest, AWallAsksNothingFarFromItAndMuchNearIt) {
 TEST(PacerThreadsTest, EachByteEntersOnce) {
   constexpr uint64_t kThreads = 4, kWrites = 200'000, kNanosOfAll = kThreads * kWrites * kFullBudget;
   Pacer pacer;
-  pacer.SetPressure(0, kFullBudget);
+  pacer.SetDebt(kFullBudget);
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&pacer] {
