@@ -402,8 +402,9 @@ class Shard {
     bool is_ours = false;                  // No other runs one.
     std::shared_ptr<CompactionWork> work;  // Null: nothing is due.
   };
+  class ClaimForIdle;
   Task<ClaimedWork> ClaimWork(BackgroundClass by, bool calm = false);
-  static Task<void> ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, ClaimedWork* out, Event* done);
+  static Task<void> ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, ClaimedWork* out, Waiter* done);
   void NoteIdleBegins();
   // The compaction that runs is of idle class, and gets next to no core.
   bool IdleStarves() const;

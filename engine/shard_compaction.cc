@@ -233,21 +233,50 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   return work;
 }
 
+// `co_await ClaimForIdle(...)`: an ordinary helper looks. No mutex between the two, as of an Event: it would
+// wait for this thread's core.
+class Shard::ClaimForIdle {
+ public:
+  ClaimForIdle(Shard& shard, bool calm, ClaimedWork* out,
+               std::source_location at = std::source_location::current())
+      : shard_(shard), calm_(calm), out_(out), at_(at) {}
+  bool await_ready() {
+    if (!waiter_.blocking()) return false;
+    Begin();
+    waiter_.BlockUntilWoken();
+    return true;
+  }
+  void await_suspend(std::coroutine_handle<> handle) {
+    waiter_.SuspendAs(handle, at_);
+    Begin();
+  }
+  void await_resume() noexcept {}
+
+ private:
+  void Begin() {
+    shard_.tasks_.Spawn(shard_.context_.runtime.background(BackgroundClass::kOrdinary),
+                        ClaimWorkInto(&shard_, BackgroundClass::kIdle, calm_, out_, &waiter_));
+  }
+
+  Shard& shard_;
+  const bool calm_;
+  ClaimedWork* const out_;
+  const std::source_location at_;
+  Waiter waiter_;
+};
+
 // What is looked at keeps views and takes locks that writers wait for: not while a thread has no core.
 Task<Shard::ClaimedWork> Shard::ClaimWork(BackgroundClass by, bool calm) {
   ClaimedWork claimed;
-  Event done;
   if (by == BackgroundClass::kOrdinary) {
-    co_await ClaimWorkInto(this, by, calm, &claimed, &done);
+    co_await ClaimWorkInto(this, by, calm, &claimed, /*done=*/nullptr);
   } else {
-    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
-                 ClaimWorkInto(this, by, calm, &claimed, &done));
-    co_await done.Wait();
+    co_await ClaimForIdle(*this, calm, &claimed);
   }
   co_return claimed;
 }
 
-Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, ClaimedWork* out, Event* done) {
+Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, ClaimedWork* out, Waiter* done) {
   out->is_ours = !self->compaction_running_.exchange(true);
   if (out->is_ours) {
     if (by == BackgroundClass::kIdle) self->NoteIdleBegins();
@@ -260,7 +289,7 @@ Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, Clai
   } else if (by == BackgroundClass::kOrdinary && (self->idle_is_for_seeks_.load() || self->IdleStarves())) {
     self->idle_gives_way_.store(true);
   }
-  done->Set();
+  if (done != nullptr) done->Wake();
 }
 
 void Shard::NoteIdleBegins() {
