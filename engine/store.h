@@ -417,7 +417,7 @@ class Store {
   SnapshotPublisher<NameIndex> names_;  // Of catalog_; published with it.
   RangeMapPublisher routes_;
   Throttle throttle_{runtime_.clock(), options_.entity_cost, [this] { return CatalogCopy(); }};
-  std::atomic<uint32_t> next_object_{1};
+  std::atomic<uint64_t> next_object_{1};
 };
 
 }  // namespace partita

@@ -156,9 +156,12 @@ ShardContext Store::MakeShardContext() {
                        .read_only = options_.read_only,
                        .planted = options_.planted,
                        .planted_log = options_.planted_log};
-  // The incarnation is durable and rises with each open, so no id is given twice (F41).
+  // The incarnation is durable and rises with each open, so no id is given twice (F41). An open has 2^32 of
+  // them, enough for years; then the process stops before one is given again (F27).
   context.next_object = [this, incarnation = uint64_t{catalog_.incarnation}] {
-    return ObjectId(incarnation << 32 | next_object_.fetch_add(1));
+    const uint64_t number = next_object_.fetch_add(1);
+    PARTITA_ASSERT(number <= UINT32_MAX);
+    return ObjectId(incarnation << 32 | number);
   };
   return context;
 }
