@@ -230,7 +230,8 @@ void CheckRowsSuffice(const Experiment& experiment, const Layout& layout, const 
                     "lower records, rate or duration, or put a field into a key that no column gives");
 }
 
-// Records that there will be on a layout, about. Of a closed loop nobody knows: some are as good as any.
+// Records that there will be on a layout, about. Of a closed loop nobody knows: some are as good as any, up
+// to what its clients can write that think.
 uint64_t RecordsExpected(const Experiment& experiment, const Layout& layout) {
   if (experiment.imported != nullptr) return OwnRecords(experiment);
   constexpr double kOfClosedLoop = 100'000;
@@ -238,7 +239,8 @@ uint64_t RecordsExpected(const Experiment& experiment, const Layout& layout) {
   double added = experiment.NewRecordsExpected(arrival);
   if (arrival.model == ArrivalModel::kClosed && experiment.NewRecordsPerOperation() > 0)
     added = kOfClosedLoop;
-  return std::max<uint64_t>(experiment.records + static_cast<uint64_t>(std::ceil(added)), 1'000);
+  const uint64_t records = experiment.records + static_cast<uint64_t>(std::ceil(added));
+  return std::max<uint64_t>(std::min(records, experiment.fields.front().records_max), 1'000);
 }
 
 // One of the entities that a record becomes.

@@ -173,6 +173,8 @@ TEST(ExperimentBoundsTest, NoRecordThatARunAddsHasTheKeysOfAnother) {
   EXPECT_THAT(with_inserts("rate = 2000\nduration = \"3m\""), HasSubstr("have the same keys"))
       << "some twenty of 180,000 do";
   EXPECT_THAT(with_inserts("model = \"closed\""), HasSubstr("have the same keys"));
+  EXPECT_EQ(with_inserts("model = \"closed\"\nclients = 4\nthink = \"1s\""), "")
+      << "four clients that think write 28 of them at most";
 }
 
 TEST(ExperimentBoundsTest, ACopyDiffersFromTheRecordInItsKeysNotInTheirTemplates) {
