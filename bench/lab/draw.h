@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -35,5 +36,12 @@ class Draw {
   }
   uint64_t state_;
 };
+
+// One of the `step` numbers from `from` on that are below `count`. A sample of one from each such step is
+// from all over, and sees what repeats with the number throughout, however often that is: each so-manyth
+// number would miss what its step is a multiple of. REQUIRES: from < count, step > 0.
+constexpr uint64_t DrawnFrom(uint64_t from, uint64_t step, uint64_t count) {
+  return from + Draw(0, from).Below(std::min(step, count - from));
+}
 
 }  // namespace partita::lab

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "bench/lab/draw.h"
 #include "bench/lab/entity_units.h"
 #include "bench/lab/key_span.h"
 #include "bench/lab/write_planner.h"
@@ -71,8 +72,7 @@ std::vector<EntityModel::Run> EntityModel::ChooseRuns() const {
   if (records <= kRowsMax) return all;
   const bool folds = std::any_of(layout_.entities.begin(), layout_.entities.end(),
                                  [](const EntityPlan& plan) { return plan.fold_name.has_value(); });
-  // An odd step, so that what repeats with the record's number is seen throughout.
-  if (!folds) return {{.end = records, .tail = records, .step = (records / kRowsMax + 1) | 1}};
+  if (!folds) return {{.end = records, .tail = records, .step = records / kRowsMax + 1}};
   const uint64_t span = SpanOfFolds(), length = std::max(2 * span, kRunMin);
   const uint64_t count = std::max(kRowsMax / (span + length), kRunsMin);
   if (count * (span + length) >= records) return all;
@@ -114,7 +114,8 @@ void EntityModel::Take(const Run& run) {
   const std::vector<Field>& fields = generator_.experiment().fields;
   std::vector<std::unordered_map<std::string, size_t>> begun(layout_.entities.size());  // And their rows.
   Record record;
-  for (uint64_t number = run.lead; number < run.tail; number += run.step) {
+  for (uint64_t from = run.lead; from < run.tail; from += run.step) {
+    const uint64_t number = DrawnFrom(from, run.step, run.tail);
     const bool counts = number >= run.first && number < run.end;
     generator_.Make(number, &record);
     for (size_t place = 0; place < layout_.entities.size(); ++place) {

@@ -72,7 +72,7 @@ class EntityModel {
       return a.partition_key != b.partition_key ? a.partition_key < b.partition_key : a.row_key < b.row_key;
     }
   };
-  // Records from `first` to below `end`, each `step`-th. Those from `lead` on, before it, only tell which
+  // Records from `first` to below `end`, one of each `step`. Those from `lead` on, before it, only tell which
   // entities have begun; those to below `tail`, behind it, only what else is in these.
   struct Run {
     uint64_t lead = 0, first = 0, end = 0, tail = 0, step = 1;

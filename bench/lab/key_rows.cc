@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/lab/draw.h"
 #include "engine/base/assert.h"
 
 namespace partita::lab {
@@ -31,12 +32,11 @@ uint64_t RecordsLikely(const Experiment& experiment, const Layout& layout) {
 
 KeyRows::KeyRows(const Layout& layout, const RecordGenerator& generator) {
   const uint64_t records = RecordsLikely(generator.experiment(), layout);
-  // An odd step, so that what repeats with the record's number is seen throughout.
-  const uint64_t step = records <= kRowsSample ? 1 : (records / kRowsSample + 1) | 1;
+  const uint64_t step = records <= kRowsSample ? 1 : records / kRowsSample + 1;
   std::vector<std::string> places;
   Record record;
-  for (uint64_t number = 0; number < records; number += step) {
-    generator.Make(number, &record);
+  for (uint64_t from = 0; from < records; from += step) {
+    generator.Make(DrawnFrom(from, step, records), &record);
     for (const EntityPlan& entity : layout.entities) {
       if (!entity.Takes(record)) continue;
       places.push_back(PlaceOf(entity.table, entity.partition_key.Of(record)));

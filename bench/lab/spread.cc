@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bench/lab/draw.h"
 #include "bench/lab/record_generator.h"
 #include "engine/base/assert.h"
 
@@ -22,11 +23,11 @@ std::vector<Record> RecordsOf(const Experiment& experiment, const EntityPlan& pl
                               const std::string& partition_key) {
   const RecordGenerator generator(experiment);
   const uint64_t records = std::max(experiment.records, kSpreadLooked / 10);
-  const uint64_t step = std::max<uint64_t>(records / kSpreadLooked, 1) | 1;
+  const uint64_t step = std::max<uint64_t>(records / kSpreadLooked, 1);
   std::vector<Record> found;
   Record record;
-  for (uint64_t number = 0; number < records; number += step) {
-    generator.Make(number, &record);
+  for (uint64_t from = 0; from < records; from += step) {
+    generator.Make(DrawnFrom(from, step, records), &record);
     const bool is_there = place.Takes(record) && place.partition_key.Of(record) == partition_key;
     if (is_there) found.push_back(record);
   }

@@ -9,6 +9,7 @@
 
 #include "api/limits.h"
 #include "api/value_text.h"
+#include "bench/lab/draw.h"
 #include "bench/lab/entity_units.h"
 #include "engine/base/assert.h"
 
@@ -16,7 +17,7 @@ namespace partita::lab {
 namespace {
 
 constexpr size_t kLoadBatch = 1'000;
-constexpr uint64_t kSplitSample = 1'000;
+constexpr uint64_t kSplitRecordsMin = 1'000, kSplitSample = 4'000;
 // As the SDKs: so many tries in all, each after the wait that the answer names.
 constexpr int kTriesMax = 4;
 // Rounds of reading and writing something that others write too, before a client gives up.
@@ -27,11 +28,10 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
                                   const RecordGenerator& generator, uint32_t pieces) {
   std::vector<std::string> keys;
   Record record;
-  const uint64_t records = std::max(generator.experiment().records, kSplitSample);
-  // An odd step, so that what repeats with the record's number is seen throughout.
-  const uint64_t step = records == kSplitSample ? 1 : (records / kSplitSample + 1) | 1;
-  for (uint64_t number = 0; number < records; number += step) {
-    generator.Make(number, &record);
+  const uint64_t records = std::max(generator.experiment().records, kSplitRecordsMin);
+  const uint64_t step = std::max<uint64_t>(records / kSplitSample, 1);
+  for (uint64_t from = 0; from < records; from += step) {
+    generator.Make(DrawnFrom(from, step, records), &record);
     for (const EntityPlan& place : layout.entities) {
       if (place.table == table && place.Takes(record)) keys.push_back(place.partition_key.Of(record));
     }

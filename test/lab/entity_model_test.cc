@@ -102,6 +102,17 @@ TEST(EntityModelMatchTest, WhatIsAskedForOftenIsLookedForAmongOtherRowsEachTime)
   EXPECT_NEAR(told / kTimes, matches, 1);
 }
 
+TEST(EntityModelSampleTest, ASampleSeesEachOfTheSaltsThatTakeTurns) {
+  for (const double salts : {2.0, 3.0, 9.0}) {
+    const std::string pk = "{salt(" + std::to_string(static_cast<int>(salts)) + ")}";
+    const Experiment experiment = ParseSound(SeriesText("pk = \"" + pk + "\"\nrk = \"{n:06}\"\n"));
+    const RecordGenerator generator(experiment);
+    const EntityModel model(experiment.layouts[0], generator);
+    ASSERT_TRUE(model.is_sample()) << "else it is no test";
+    EXPECT_NEAR(model.largest(0).share, 1 / salts, 0.1 / salts) << pk;
+  }
+}
+
 class EntityModelTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(EntityModelTest, ASampleAgreesWithCountingAll) {

@@ -16,6 +16,7 @@ namespace partita::lab {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 // Says of all that it is not there.
 class EmptyStore final : public FakeStore {
@@ -165,6 +166,12 @@ TEST(TargetTest, SplitsKnowEachOfTheSaltsThatTakeTurns) {
   EXPECT_THAT(SplitsOf(4, "{salt(4)}"), ElementsAre("1", "2", "3"));
   EXPECT_THAT(SplitsOf(8, "{salt(8)}"), ElementsAre("1", "2", "3", "4", "5", "6", "7"));
   EXPECT_THAT(SplitsOf(8, "{id % 16:02}"), ElementsAre("02", "04", "06", "08", "10", "12", "14"));
+  for (const std::string records : {"10_000", "20_000", "50_000"}) {
+    EXPECT_THAT(SplitsOf(2, "{salt(3)}", records), SizeIs(1)) << records;
+    for (const std::string salts : {"7", "11", "13"}) {
+      EXPECT_THAT(SplitsOf(4, "{salt(" + salts + ")}", records), SizeIs(3)) << records << " " << salts;
+    }
+  }
 }
 
 TEST(TargetTest, WhatIsSelectedIsWhatAPointReadGets) {
