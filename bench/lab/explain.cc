@@ -245,8 +245,8 @@ class Predictor {
       if (plan->lookups) FollowLookups(op, part, known, of.looked_up);
       looked_up += of.looked_up;
     }
-    const uint64_t limit = operation.LimitOf(op);
-    if (limit > 0) returned = std::min(returned, static_cast<double>(limit));
+    const uint64_t kept = KeptOf(*plan, SumRead(model_, layout_, *plan), operation.LimitOf(op));
+    if (kept > 0) returned = std::min(returned, static_cast<double>(kept));
     told->scanned += looked_up;
     told->returned += returned;
     told->requests += requests + looked_up;

@@ -15,16 +15,23 @@ constexpr double kCheaper = 0.9;
 
 }  // namespace
 
-uint64_t TopOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit) {
-  if (!plan.ordered || plan.client_filters || limit == 0) return 0;
+EntityModel::Sum SumRead(const EntityModel& model, const Layout& layout, const QueryPlan& plan) {
+  const bool reads_list = layout.entities[plan.entity].list_of.has_value();
+  return reads_list ? EntityModel::Sum() : model.SumOf(plan.entity);
+}
+
+uint64_t KeptOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit) {
+  if (plan.client_filters || limit == 0) return 0;
   return static_cast<uint64_t>(std::ceil(static_cast<double>(limit) / of.records_each()));
+}
+
+uint64_t TopOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit) {
+  return plan.ordered ? KeptOf(plan, of, limit) : 0;
 }
 
 std::vector<PartEstimate> EstimateRead(const EntityModel& model, const Layout& layout, const QueryPlan& plan,
                                        const Op& op, const Operation& operation, const KnownFields& known) {
-  const bool reads_list = layout.entities[plan.entity].list_of.has_value();
-  const EntityModel::Sum read = reads_list ? EntityModel::Sum() : model.SumOf(plan.entity);
-  const uint64_t top = TopOf(plan, read, operation.LimitOf(op));
+  const uint64_t top = TopOf(plan, SumRead(model, layout, plan), operation.LimitOf(op));
   const auto wanted = static_cast<double>(top);
   std::vector<PartEstimate> parts;
   double returned = 0, looked_up = 0;

@@ -17,8 +17,14 @@ struct PartEstimate {
   double looked_up = 0;
 };
 
-// How many entities each part of a plan is asked for at most: as many as `limit` records are in, of a place
-// that is as `of` tells. 0: all, since the client sorts or filters them.
+// Of the place that a plan reads from, what tells how many records an entity holds there: of a list one.
+EntityModel::Sum SumRead(const EntityModel& model, const Layout& layout, const QueryPlan& plan);
+
+// How many entities of what comes the client keeps at most: as many as `limit` records are in, of a place
+// that is as `of` tells. 0: all, since there is no limit, or the client has yet to filter them.
+uint64_t KeptOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit);
+
+// How many of them each part of a plan is asked for at most. 0: all, since the client sorts or filters them.
 uint64_t TopOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit);
 
 // Of the parts that are asked for, in their order. REQUIRES: the plan outlives what it gives.

@@ -317,8 +317,8 @@ Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) 
     if (top > 0 && !op.order_field.has_value() && outcome->returned >= top) break;
   }
   // The client merges and sorts what came, and keeps the first.
-  const uint64_t limit = operation.LimitOf(op);
-  if (limit > 0) outcome->returned = std::min(outcome->returned, limit);
+  const uint64_t kept = KeptOf(plan, sums_[plan.entity], operation.LimitOf(op));
+  if (kept > 0) outcome->returned = std::min(outcome->returned, kept);
   outcome->missing = op.kind == OpKind::kGet && outcome->returned == 0;
   return Status();
 }

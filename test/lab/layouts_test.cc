@@ -106,13 +106,15 @@ class MemoryStore : public FakeStore {
   uint64_t ticks_ = 131'000'000'000'000'000, refused_ = 0;
 };
 
-// Keeps how many entities a query asks for.
+// Keeps how many entities a query asks for, and answers with as many; with 20 where it asks for all.
 class AskedStore final : public FakeStore {
  public:
   explicit AskedStore(uint64_t* top) : top_(*top) {}
-  Result<Answer> Query(const std::string& table, const Question& question) override {
+  Result<Answer> Query(const std::string&, const Question& question) override {
     top_ = question.top;
-    return FakeStore::Query(table, question);
+    const size_t count = top_ == 0 ? 20 : top_;
+    return Answer{
+        .entities = std::vector<Entity>(count, Entity("p", "r")), .scanned = count, .continuation = {}};
   }
 
  private:
@@ -378,9 +380,33 @@ TEST(FoldTest, ALimitIsOfRecordsNotOfTheEntitiesThatTheyAreIn) {
   }
 }
 
+TEST(FoldTest, OfWhatComesAsManyEntitiesAreReturnedAsTheLimitIsIn) {
+  std::string text = SeriesOfDaysText(
+      "where = { sensor = { one_of = [\"s0\", \"s1\", \"s2\", \"s3\"] } }\norder = \"ts\"\nlimit = 48\n");
+  text.replace(text.find("dist = \"constant\", value = \"s1\""), 31,
+               "dist = \"template\", text = \"s{n % 4}\"");
+  text.replace(text.find("step = \"1h\" }"), 13, "step = \"15m\" }\nn = { dist = \"sequence\" }");
+  text.replace(text.find("records = 480"), 13, "records = 1920");
+  const Experiment experiment = ParseSound(text);
+  const RecordGenerator generator(experiment);
+  const Prediction told = Predict(generator);
+  for (size_t layout : {0, 1}) {
+    const OpPrediction& of = told.layouts[layout].ops[0];
+    EXPECT_DOUBLE_EQ(of.density(), 0.25) << "each of four sensors is asked for as many as there are to be";
+    uint64_t top = 0;
+    const std::atomic<bool> stop{false};
+    const auto target = Target::Make(std::make_unique<AskedStore>(&top), experiment.layouts[layout],
+                                     generator, stop, [](double) { return true; });
+    ASSERT_TRUE(target.ok());
+    const Outcome outcome = (*target)->Execute({.op = 0, .record = 3, .existing = 1920});
+    EXPECT_EQ(outcome.returned, top);
+    EXPECT_EQ(outcome.scanned, 4 * top);
+  }
+}
+
 TEST(FoldTest, WhatTheClientFiltersIsNotToldAsReturned) {
   const Experiment experiment = ParseSound(SeriesOfDaysText(
-      "where = { sensor = \"@record\", value = { from = 23.0, to = 24.0 } }\norder = \"ts\"\nlimit = 48\n"));
+      "where = { sensor = \"@record\", value = { from = 23.0, to = 24.0 } }\norder = \"ts\"\nlimit = 12\n"));
   const RecordGenerator generator(experiment);
   const Prediction told = Predict(generator);
   EXPECT_FALSE(told.layouts[0].ops[0].client_filters);
@@ -396,6 +422,7 @@ TEST(FoldTest, WhatTheClientFiltersIsNotToldAsReturned) {
   const Outcome outcome = (*target)->Execute({.op = 0, .record = 3, .existing = 480});
   EXPECT_EQ(top, 0u);
   EXPECT_TRUE(outcome.client_filters);
+  EXPECT_EQ(outcome.returned, 20u) << "of which the client takes twelve records, which may be in any";
   const OpFigures figures{.operations = 1, .completed = 1, .scanned = 20, .returned = 20, .unfiltered = 1};
   EXPECT_TRUE(HasFigure("scanned", figures));
   for (const char* metric : {"returned", "density"}) EXPECT_FALSE(HasFigure(metric, figures)) << metric;
