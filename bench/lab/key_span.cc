@@ -173,6 +173,18 @@ bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known) {
          part.time_unit_first <= known.states[part.fields[0]].pinned_unit + 1;
 }
 
+bool TellsRange(const KeyTemplate& key, size_t part, const KeySpan& span) {
+  const Part& of = key.parts()[part];
+  const bool is_told = part < span.parts_known || (part == span.parts_known && span.ends_in_range);
+  if (!is_told || !of.is_time || of.format.empty()) return false;
+  const KnownFields::State& state = span.known.states[of.fields[0]];
+  const auto begins_unit = [&](const PropertyValue& time) {
+    const auto text = [&](const PropertyValue& at) { return PartText(of, span.known, of.fields[0], at); };
+    return text(time) != text(Below(time));
+  };
+  return state.ranged && begins_unit(state.lower) && begins_unit(state.upper);
+}
+
 std::string BehindPrefix(std::string text) {
   while (!text.empty()) {
     size_t last = text.size() - 1;

@@ -29,6 +29,10 @@ std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, S
 // Whether the part rises or falls with its field among the keys of which that much is known.
 bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known);
 
+// Whether the keys of the span say of a time that is in a range, by the part of their template at this place,
+// that it is: as they do where the range begins and ends with a unit of those that they name.
+bool TellsRange(const KeyTemplate& key, size_t part, const KeySpan& span);
+
 // A text behind all that begin with this one, the first such of ASCII; empty: there is none. REQUIRES:
 // well-formed UTF-8.
 std::string BehindPrefix(std::string text);

@@ -59,7 +59,9 @@ void Classify(const std::vector<Field>& fields, KeyTemplate::Part* part) {
     part->values = static_cast<uint64_t>(expression.arguments[1].number);
   }
   const bool is_field = expression.op == Operator::kField;
-  part->is_value = is_field && (expression.type != PropertyType::kDateTime || part->format.empty());
+  const bool is_padded = expression.op == Operator::kPad && expression.arguments[0].op == Operator::kField;
+  part->is_value =
+      is_padded || (is_field && (expression.type != PropertyType::kDateTime || part->format.empty()));
   if (expression.op == Operator::kTicks) part->direction = 1;
   if (expression.op == Operator::kDescTicks) part->direction = -1;
   part->one_length = part->direction != 0;

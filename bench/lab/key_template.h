@@ -41,7 +41,7 @@ class KeyTemplate {
     // The fields that it is made of.
     std::vector<size_t> fields;
     bool salted = false;
-    bool is_value = false;    // It is a field's value as it is, whole.
+    bool is_value = false;    // It is a field's value as it is, whole, or padded.
     bool one_length = false;  // All of its texts have the same.
     uint64_t values = 0;      // How many texts there are, when that is known without the fields: `% n`.
     // It rises (1) or falls (-1) with the one field it is made of, when that is known from the first on; 0:

@@ -232,10 +232,12 @@ class EntityPlanner {
   // Whether an entity of these keys may hold records that the condition does not hold for.
   bool IsFolded(const Condition& condition, const KeySpan& partition, const KeySpan& row) const {
     const auto is_told = [&](const KeyTemplate& key, const KeySpan& span) {
-      const size_t parts = span.exact ? key.parts().size() : span.parts_known;
-      return std::any_of(
-          key.parts().begin(), key.parts().begin() + static_cast<ptrdiff_t>(parts),
-          [&](const KeyTemplate::Part& part) { return part.is_value && part.fields[0] == condition.field; });
+      for (size_t i = 0; i < key.parts().size(); ++i) {
+        const KeyTemplate::Part& part = key.parts()[i];
+        if (part.fields.size() != 1 || part.fields[0] != condition.field) continue;
+        if ((part.is_value && i < span.parts_known) || TellsRange(key, i, span)) return true;
+      }
+      return false;
     };
     return entity_.fold_name.has_value() && !is_told(entity_.partition_key, partition) &&
            !is_told(entity_.row_key, row);

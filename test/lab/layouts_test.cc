@@ -428,6 +428,33 @@ TEST(FoldTest, WhatTheClientFiltersIsNotToldAsReturned) {
   for (const char* metric : {"returned", "density"}) EXPECT_FALSE(HasFigure(metric, figures)) << metric;
 }
 
+TEST(FoldTest, OfWholeDaysNothingIsLeftToFilter) {
+  const auto filters = [](const std::string& from, const std::string& to, const std::string& pk,
+                          const std::string& rk) {
+    std::string text = SeriesOfDaysText("where = { sensor = \"@record\", ts = { from = \"2026-01-" + from +
+                                        ":00Z\", to = \"2026-" + to + ":00Z\" } }\n");
+    const std::string keys = "pk = \"{sensor}\"\nrk = \"{ts:%Y%m%d}\"";
+    text.replace(text.find(keys), keys.size(), "pk = \"" + pk + "\"\nrk = \"" + rk + "\"");
+    return Predict(RecordGenerator(ParseSound(text))).layouts[1].ops[0].client_filters;
+  };
+  EXPECT_FALSE(filters("03T00:00", "01-13T00:00", "{sensor}", "{ts:%Y%m%d}"));
+  EXPECT_TRUE(filters("03T00:00", "01-13T06:00", "{sensor}", "{ts:%Y%m%d}"));
+  EXPECT_TRUE(filters("03T06:00", "01-13T00:00", "{sensor}", "{ts:%Y%m%d}"));
+  EXPECT_FALSE(filters("03T00:00", "01-13T00:00", "{sensor}_{ts:%Y%m%d}", ""));
+  EXPECT_TRUE(filters("03T06:00", "01-13T00:00", "{sensor}_{ts:%Y%m%d}", ""));
+  EXPECT_FALSE(filters("03T00:00", "01-13T00:00", "{sensor}_{ts:%Y%m}", "{ts:%d}"));
+  EXPECT_TRUE(filters("03T00:00", "01-13T00:00", "{sensor}_{ts:%Y%m}", ""));
+  EXPECT_FALSE(filters("01T00:00", "02-01T00:00", "{sensor}_{ts:%Y%m}", ""));
+}
+
+TEST(FoldTest, APaddedNumberIsToldByTheKey) {
+  std::string text = SeriesOfDaysText("where = { sensor = \"@record\" }\n");
+  text.replace(text.find("dist = \"constant\", value = \"s1\""), 31, "dist = \"uniform\", n = 300");
+  const std::string keys = "pk = \"{sensor}\"\nrk = \"{ts:%Y%m%d}\"";
+  text.replace(text.find(keys), keys.size(), "pk = \"{pad(sensor, 2)}\"\nrk = \"{ts:%Y%m%d}\"");
+  EXPECT_FALSE(Predict(RecordGenerator(ParseSound(text))).layouts[1].ops[0].client_filters);
+}
+
 TEST(ModifyTest, AChangeThatCameBetweenIsReadAnew) {
   const Experiment experiment =
       ParseSound(StaffText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{id}\"\n",
