@@ -94,6 +94,11 @@ class Adviser {
     return (refusal && refusal->lasts) || Measured(std::nullopt, "throttled") > 0;
   }
 
+  // Whether other keys could spare much of it. Of what the client filters nobody knows what it wanted.
+  static bool LooksAtMuch(const OpPrediction& of) {
+    return of.client_filters ? of.scanned >= kScannedMin : of.density() < kDensityHigh;
+  }
+
   void HottestPartition() {
     const auto most = static_cast<double>(experiment_.limits.partition_rate);
     if (!IsTooMuch(told_.hottest_rate, most, told_.partition_refusal)) return;
@@ -104,7 +109,7 @@ class Adviser {
         Figure(most) + ", and " + Percent(Measured(std::nullopt, "throttled")) +
         " of all operations were refused at the first try. ";
     const std::optional<size_t> worst = HeaviestReader(&OpPrediction::hottest_share);
-    if (worst && told_.ops[*worst].density() < kDensityHigh) {
+    if (worst && LooksAtMuch(told_.ops[*worst])) {
       const OpPrediction& of = told_.ops[*worst];
       Say(worst,
           asked + "Most of that is looked at, not written: this operation asks for " +
@@ -210,16 +215,19 @@ class Adviser {
 
   void Scanning(size_t op) {
     const OpPrediction& of = told_.ops[op];
-    if (of.scanned < kScannedMin || of.density() >= kDensityMin) return;
+    if (of.scanned < kScannedMin || (!of.client_filters && of.density() >= kDensityMin)) return;
     std::string open;
     for (const Condition& condition : experiment_.ops[op].where) {
       const EntityPlan& read = EntityAt(of.entity);
       if (read.partition_key.uses(condition.field) || read.row_key.uses(condition.field)) continue;
       open += (open.empty() ? "" : ", ") + experiment_.fields[condition.field].name;
     }
-    if (open.empty() && of.sorts) return;  // Gathering tells it better.
-    Say(op, "It looks at " + Figure(of.scanned) + " entities to return " + Figure(of.returned) + " (" +
-                of.plan + OfCopy(of.entity) + "), and each counts. " +
+    if (open.empty() && of.sorts) return;           // Gathering tells it better.
+    if (open.empty() && of.client_filters) return;  // By keys alone, but for some at the ends of a range.
+    Say(op, "It looks at " + Figure(of.scanned) + " entities " +
+                (of.client_filters ? "of which the client filters what it wants"
+                                   : "to return " + Figure(of.returned)) +
+                " (" + of.plan + OfCopy(of.entity) + "), and each counts. " +
                 (open.empty() ? "Put what it asks for further to the front of a key"
                               : "No key" + OfCopy(of.entity) + " holds " + open + ": put it into one") +
                 ", or keep a copy whose keys begin with it.");

@@ -308,6 +308,47 @@ where = { type = "door", device = "@record" }
                              HasSubstr("No key of copy \"by-type\" holds device"))));
 }
 
+// Of a sensor's readings, folded by days, those of some value are asked for, or those of some days and a
+// half.
+std::vector<std::string> TextsOfSeries(const std::string& where, const std::string& more = "") {
+  const Experiment experiment = ParseSound(R"(name = "series"
+[data]
+records = 2400
+[data.fields]
+sensor = { dist = "constant", value = "s1" }
+ts = { dist = "clock", start = "2026-01-01T00:30:00Z", step = "1h" }
+value = { dist = "normal", mean = 20.0, sd = 2.0 }
+[[op]]
+name = "some"
+kind = "query"
+where = { sensor = "@record", )" + where + R"( }
+limit = 12
+[[layout]]
+name = "series"
+pk = "{sensor}"
+rk = "{ts:%Y%m%d}"
+fold = { property = "v{ts:%H}", from = "value" }
+[arrival]
+rate = 10
+)" + more);
+  const RecordGenerator generator(experiment);
+  std::vector<std::string> texts;
+  for (const Advice& advice : AdviceOn(experiment, Unmeasured(generator))) texts.push_back(advice.text);
+  return texts;
+}
+
+TEST(AdviceTest, OfWhatTheClientFiltersItIsToldThatItIsLookedAt) {
+  const std::string value = "value = { from = 23.0, to = 24.0 }";
+  EXPECT_THAT(TextsOfSeries(value),
+              ElementsAre(AllOf(HasSubstr("looks at 100 entities of which the client filters what it wants"),
+                                HasSubstr("No key holds value"))));
+  EXPECT_THAT(TextsOfSeries(value, "[limits]\nprofile = \"partition=300\"\n"),
+              Contains(HasSubstr("looked at, not written")));
+  EXPECT_THAT(TextsOfSeries("ts = { from = \"2026-01-03T12:00:00Z\", to = \"2026-02-20T00:00:00Z\" }"),
+              IsEmpty())
+      << "its keys name what it asks for";
+}
+
 TEST(AdviceTest, ALayoutThatSuitsItsOperationsIsLeftAlone) {
   const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
   const RecordGenerator generator(experiment);
