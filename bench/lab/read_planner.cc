@@ -22,7 +22,7 @@ EntityModel::Sum SumRead(const EntityModel& model, const Layout& layout, const Q
 
 uint64_t KeptOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit) {
   if (plan.client_filters || limit == 0) return 0;
-  return static_cast<uint64_t>(std::ceil(static_cast<double>(limit) / of.records_each()));
+  return 1 + static_cast<uint64_t>(std::ceil(static_cast<double>(limit - 1) / of.records_each()));
 }
 
 uint64_t TopOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit) {

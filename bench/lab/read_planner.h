@@ -20,8 +20,9 @@ struct PartEstimate {
 // Of the place that a plan reads from, what tells how many records an entity holds there: of a list one.
 EntityModel::Sum SumRead(const EntityModel& model, const Layout& layout, const QueryPlan& plan);
 
-// How many entities of what comes the client keeps at most: as many as `limit` records are in, of a place
-// that is as `of` tells. 0: all, since there is no limit, or the client has yet to filter them.
+// How many entities of what comes the client keeps at most: as many as `limit` records are in, about, of a
+// place that is as `of` tells on average, but for the first, which may hold one of them only. 0: all, since
+// there is no limit, or the client has yet to filter them.
 uint64_t KeptOf(const QueryPlan& plan, const EntityModel::Sum& of, uint64_t limit);
 
 // How many of them each part of a plan is asked for at most. 0: all, since the client sorts or filters them.
