@@ -178,12 +178,17 @@ TEST(ExperimentBoundsTest, NoRecordThatARunAddsHasTheKeysOfAnother) {
 }
 
 TEST(ExperimentBoundsTest, ACopyDiffersFromTheRecordInItsKeysNotInTheirTemplates) {
-  const auto copied = [](const std::string& rk) {
+  const auto copied = [](const std::string& rk, const std::string& more = "") {
     return FindingsOf(TextOf({.fields = "id = { dist = \"sequence\" }\nsame = { dist = \"sequence\" }"}) +
-                      "[[layout.copy]]\nname = \"twin\"\npk = \"all\"\nrk = \"" + rk + "\"\n");
+                      "[[layout.copy]]\nname = \"twin\"\npk = \"all\"\nrk = \"" + rk + "\"\n" + more);
   };
   EXPECT_EQ(copied("twin-{same:020}"), "");
   EXPECT_THAT(copied("{same:020}"), HasSubstr("records 0 and 0 (twin) have the same keys"));
+  EXPECT_EQ(copied("{same:020}", "table = \"Twins\"\n"), "");
+  for (const std::string table : {"Aside", "Twins"}) {
+    EXPECT_THAT(copied("{same % 500}", "table = \"" + table + "\"\n"),
+                HasSubstr("records 0 (twin) and 500 (twin) have the same keys"));
+  }
   EXPECT_THAT(copied("{id:020}"), HasSubstr("'twin' has the keys of another entity of the layout"));
 }
 
