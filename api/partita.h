@@ -471,7 +471,7 @@ class Database {
   // since what rots where nobody reads is found too late. Beside everything else; options.pace bounds it.
   // Damage is a finding in the report. Of an error that ends it the text has the first twenty, and how many
   // more there are: kCancelled by options.pace.progress; kResourceExhausted, where there was no memory for a
-  // table, a log or a manifest, when all others were read.
+  // table, a log or a manifest, when all others were read, or to list the logs, before anything was.
   Result<ScrubReport> Scrub(const ScrubOptions& options = {});
 
   // Writes a backup to the new directory `directory`, beside everything else that happens: everything

@@ -112,6 +112,7 @@ class Scrubber {
     // A store of its own, which has nothing in memory: what it answers is on the disk.
     PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail,
                                                                &cache_.faults().transient));
+    Status unread;  // There may be enough memory for the others.
     for (const std::string& key : keys) {
       co_await DropCacheOf(files_, std::string(kMetaDirectory) + "/" + key);
       Result<std::optional<MetaValue>> value = co_await meta->Get(key);
@@ -120,11 +121,16 @@ class Scrubber {
         checked = CheckValue(key, *value);
         if (value->has_value()) report_.bytes += (*value)->bytes.size();
       }
+      if (checked.code() == Code::kResourceExhausted) {
+        unread = checked;
+        continue;
+      }
       ++report_.meta_values;
       if (!checked.ok() && !IsDamage(checked)) co_return checked;
       if (!checked.ok()) report_.damages.push_back(checked.ToString());
     }
-    co_return co_await pacer_.Spend(0);
+    PARTITA_CO_TRY(co_await pacer_.Spend(0));
+    co_return unread;
   }
 
   Task<Status> Log(ShardId shard) {
@@ -291,10 +297,12 @@ class Scrubber {
     PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail,
                                                                &cache_.faults().transient));
     ManifestStore manifests(*meta, catalog_.layout, shard);
-    const Result<Manifest> manifest = co_await manifests.Load();  // If it is bad, Meta has said so.
-    const LogPosition from = manifest.ok() ? manifest->replay_from : LogPosition(UINT64_MAX);
+    const Result<Manifest> manifest = co_await manifests.Load();
     // Of what cannot be read it is not known where it belongs.
     if (!damages.empty()) co_return damages;
+    if (!manifest.ok() && !IsDamage(manifest.status())) co_return manifest.status();
+    // If it is bad, Meta has said so.
+    const LogPosition from = manifest.ok() ? manifest->replay_from : LogPosition(UINT64_MAX);
     const Chain chain = ChainOf(segments);
     if (manifest.ok()) CheckEnds(directory, chain, *manifest, &damages);
     size_t first = 0;

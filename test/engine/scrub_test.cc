@@ -353,6 +353,29 @@ TEST_F(ScrubTest, LackOfMemoryForALogKeepsNobodyFromTheTables) {
   EXPECT_THAT(ended.message(), testing::HasSubstr(table));
 }
 
+TEST_F(ScrubTest, LackOfMemoryForAMetaValueKeepsNobodyFromTheOthers) {
+  runtime_.AdvanceTime(5'000'000'000);
+  disk_.FlipBit("meta/shard-1-0", 60, 2);
+  const size_t fault = runtime_.AddFault(
+      {.operations = SimOps(SimOp::kRead), .path_prefix = "meta/catalog", .code = Code::kResourceExhausted});
+  const Status ended = runtime_.RunToEnd(store_->Scrub({})).status();
+  runtime_.RemoveFault(fault);
+  disk_.FlipBit("meta/shard-1-0", 60, 2);
+  EXPECT_EQ(ended.code(), Code::kResourceExhausted);
+  EXPECT_THAT(ended.message(), testing::HasSubstr("meta/shard-1-0"));
+}
+
+// Without its manifest it is not known which segments of a log count.
+TEST_F(ScrubTest, NoLogIsSoundForWhichThereWasNoMemory) {
+  runtime_.AdvanceTime(5'000'000'000);
+  const size_t fault = runtime_.AddFault({.operations = SimOps(SimOp::kRead),
+                                          .path_prefix = "meta/shard-1-0",
+                                          .skip = 1,
+                                          .code = Code::kResourceExhausted});
+  EXPECT_EQ(runtime_.RunToEnd(store_->Scrub({})).code(), Code::kResourceExhausted);
+  runtime_.RemoveFault(fault);
+}
+
 // covers: F50 F80
 TEST_F(ScrubTest, WhatItFoundIsToldWhereItEndsEarly) {
   ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
