@@ -433,6 +433,7 @@ void Store::NoteLogEnd(const LogRecovery& log, ShardId shard) {
   const std::string torn = TornInWords(log), stranded = StrandedInWords(log);
   report_.torn_bytes += log.torn_bytes;
   report_.records_stranded += log.records_stranded;
+  if (log.torn_bytes > 0 || log.records_stranded > 0) report_.clean_shutdown = false;
   if (!torn.empty()) report_.torn_logs.push_back(of + torn);
   if (!stranded.empty()) report_.stranded_logs.push_back(of + stranded);
 }

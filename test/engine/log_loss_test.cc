@@ -225,6 +225,7 @@ TEST_P(LogLossTest, ATornEndOfAShardThatIsNotServedIsTold) {
   EXPECT_EQ(report.damaged_shards.size(), 1u);
   EXPECT_EQ(report.torn_bytes, 4096u);
   EXPECT_THAT(report.torn_logs, ElementsAre(HasSubstr("shard 1: 4096 bytes of the log behind position ")));
+  EXPECT_FALSE(report.clean_shutdown);
   EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
 }
 
