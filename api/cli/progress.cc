@@ -70,12 +70,15 @@ std::string Progress::Line(uint64_t done, uint64_t records) const {
 }
 
 void Progress::Message(std::string_view line) {
-  Finish();
+  // The line waits for its reader anyhow.
+  if (bar_shown_) console_.err << kEraseLine;
+  bar_shown_ = false;
   console_.err << line << "\n";
 }
 
 void Progress::Finish() {
-  if (bar_shown_ && !WouldWait(console_.err_descriptor)) console_.err << kEraseLine << std::flush;
+  if (!bar_shown_ || WouldWait(console_.err_descriptor)) return;
+  console_.err << kEraseLine << std::flush;
   bar_shown_ = false;
 }
 

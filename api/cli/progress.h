@@ -20,7 +20,7 @@ double SecondsLeft(const Course& course);
 
 // How far a long command is, on the error stream: a bar with rate and time left, drawn in place ten times a
 // second, when that is a terminal; elsewhere a line every five seconds. What would wait for a reader is left
-// out. Used by one thread.
+// out, but for messages. Used by one thread.
 //
 //   import [##########..........]  52 %  31,204 records  26.1 MiB  61,000 records/s  0:01 left
 class Progress {
@@ -35,7 +35,7 @@ class Progress {
   void Update(uint64_t done, uint64_t records);
   // Prints a line of its own, such as an error, without disturbing the bar.
   void Message(std::string_view line);
-  // Removes the bar. Idempotent.
+  // Removes the bar; where that would wait, it is left to the next call of this or Message. Idempotent.
   void Finish();
 
   double seconds() const { return Elapsed(started_); }

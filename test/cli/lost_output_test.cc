@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "api/cli/console.h"
 #include "api/cli/opening_watcher.h"
+#include "api/cli/progress.h"
 #include "engine/io/socket_address.h"
 #include "test/cli/command_fixture.h"
 #include "test/support/paths.h"
@@ -108,6 +110,13 @@ class UnreadPipe {
     while (write(end, block.data(), block.size()) > 0) continue;
     close(end);
   }
+  // What Fill wrote.
+  void Drain() const {
+    char block[4096];
+    for (pollfd end{.fd = ends_[0], .events = POLLIN, .revents = 0}; poll(&end, 1, 0) == 1;) {
+      if (read(ends_[0], block, sizeof block) <= 0) return;
+    }
+  }
   std::string ReadUpTo(char last) const {
     std::string text;
     for (char c; read(ends_[0], &c, 1) == 1 && c != last;) text.push_back(c);
@@ -157,6 +166,34 @@ TEST(OpeningWatcherTest, WaitsForNobodyWhoShouldReadIt) {
   watcher.Finish();
   EXPECT_THAT(err.str(), HasSubstr(" 20 %"));
   EXPECT_EQ(err.str().size(), before) << "neither is there another bar, nor is that one removed";
+}
+
+// As after Ctrl-S, until Ctrl-Q.
+TEST(ProgressBarTest, ABarThatCouldNotBeRemovedIsRemovedBeforeWhatFollows) {
+  const UnreadPipe pipe;
+  ASSERT_TRUE(pipe.opened());
+  const std::string erased = "\r\x1b[K";
+  for (const bool with_line : {true, false}) {
+    std::ostringstream out, err;
+    InterruptSource interrupts;
+    Console console{.out = out,
+                    .err = err,
+                    .err_is_terminal = true,
+                    .interrupts = interrupts,
+                    .err_descriptor = pipe.to_write()};
+    Progress progress(console, "import", Progress::Unit::kRecords, 1'000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+    progress.Update(100, 100);
+    ASSERT_THAT(err.str(), HasSubstr(" 10 %"));
+    err.str("");
+    pipe.Fill();
+    progress.Finish();
+    EXPECT_EQ(err.str(), "");
+    if (with_line) progress.Message("line 17: bad record");
+    pipe.Drain();
+    progress.Finish();
+    EXPECT_EQ(err.str(), with_line ? erased + "line 17: bad record\n" : erased);
+  }
 }
 
 // As one that logs to a program which hangs but lives.
