@@ -102,8 +102,8 @@ struct SoughtTogether {
   const TableReader* reads = nullptr;  // Then: whose block is not in memory; null where that is damaged.
 };
 
-// Where LevelSet::Get has data blocks from. kDevice is for who knows that what the cache has of them is bad:
-// it loses that (TableReader::GetAnew).
+// Where LevelSet::Get has data blocks from. kDevice is for who found a bad value: the cache loses what it has
+// of them where that is not the same (TableReader::GetAnew).
 enum class BlocksFrom : uint8_t { kCache, kDevice };
 
 // An immutable picture of a range's table files. Thread-safe; shared by read views.

@@ -489,11 +489,19 @@ Task<Result<Lookup>> TableReader::GetAnew(KeyHash hash, std::string_view user_ke
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) co_return Lookup();
   const PartHandle handle = IndexRecordHandle(index.value(at));
-  cache_.Drop(KeyOf(handle));
-  cache_.Drop(CachedRowKey(KeyOf(handle), hash.key));
   const LoadRequest request{.handle = handle, .fill_cache = false, .waits = cache_.waits()};
   PARTITA_CO_ASSIGN(BlockPin data_pin, co_await LoadBlock(request));
   const Lookup lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
+  const auto block_differs = [&](const BlockPin& cached) {
+    return cached && cached.content() != data_pin.content();
+  };
+  const auto row_differs = [&](const BlockPin& cached) {
+    if (!cached) return false;
+    const Lookup known = DataBlock(cached.content()).Find(user_key, at_most);
+    return known.version != lookup.version || known.value != lookup.value;
+  };
+  if (block_differs(cache_.Lookup(KeyOf(handle)))) cache_.Drop(KeyOf(handle));
+  if (row_differs(EnterRow(handle, {user_key, hash}))) cache_.Drop(CachedRowKey(KeyOf(handle), hash.key));
   if (lookup.state == LookupState::kFound) *pin = std::move(data_pin);
   co_return lookup;
 }

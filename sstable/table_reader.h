@@ -97,7 +97,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Task<Result<Lookup>> Get(KeyHash hash, std::string_view user_key, Version at_most, BlockPin* pin) const;
 
   // The same, reading the data block although it is in the cache, which loses what it has of it and of the
-  // row; what has a pin stays.
+  // row where that is not the same; what has a pin stays.
   Task<Result<Lookup>> GetAnew(KeyHash hash, std::string_view user_key, Version at_most, BlockPin* pin) const;
 
   // Reads the data blocks that Get of these keys would read, those that the cache has not, with as few waits

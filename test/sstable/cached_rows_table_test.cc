@@ -116,6 +116,11 @@ TEST_F(CachedRowsOfATableTest, WhatIsReadAnewIsNotTakenFromTheCacheAndNotLeftThe
     if (alone) PassBlocks(8 << 20);
     Read(entry);
     EXPECT_EQ(cache_.statistics().rows > 0, alone);
+    {
+      BlockPin pin;
+      EXPECT_TRUE(RunBlocking(table_->GetAnew(hash, entry.user_key, kVersionMax, &pin)).ok());
+      EXPECT_TRUE(Read(entry)) << "what is as in the file stays";
+    }
     for (const bool is_used : {true, false}) {
       BlockPin kept, pin;
       const TableLookup cached = table_->TryGet(hash, entry.user_key, kVersionMax, &kept);
