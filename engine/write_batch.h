@@ -42,7 +42,8 @@ struct WriteBatch {
   // keys of which memory has not all, or not what was written, rising.
   std::vector<SoughtTogether> FindInMemory(const ReadView& view, const LevelSet& levels);
   // Takes down the rest. An error when a key lies in a damaged range (F49). A value to merge with that is not
-  // what its writer gave is read once more, past the cache, and counted in `faults` (F52).
+  // what its writer gave is read once more, past the cache, and counted in `faults` (F52); by each batch that
+  // finds it so, which may be many while somebody has a pin on the block: the cache cannot let go of it then.
   Task<Status> FindByReading(const LevelSet& levels, std::vector<SoughtTogether> missing, ReadFaults* faults);
   // Replaces what was found by anything newer in the memtables, not yet visible entries included. The verdict
   // is then kAccepted, or kResolveAgain when a merge's result is too large to be made again here. True: some
