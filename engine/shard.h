@@ -116,7 +116,9 @@ class Shard {
 
   struct Opened {
     Result<std::unique_ptr<Shard>> shard;
-    Recovered recovered;  // Of a shard that does not open, too: its log's end may be cut by then (log_end.h).
+    // Of a shard that does not open, too, once its log was recovered: its end may be cut by then (log_end.h).
+    // Where that failed on its way nothing is said, though a cut may be on the disk.
+    Recovered recovered;
   };
 
   // Loads the manifest, opens its tables, replays the log (F28 to F38). With `fresh` there must be
