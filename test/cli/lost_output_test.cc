@@ -143,9 +143,9 @@ TEST(TellTest, NewsAreLostWhereNobodyReadsThem) {
   EXPECT_EQ(out.str(), "first\nthird\n");
 }
 
-TEST(OpeningWatcherTest, WaitsForNobodyWhoShouldReadIt) {
-  const UnreadPipe pipe;
-  ASSERT_TRUE(pipe.opened());
+// A terminal for the error stream, from which somebody reads, or not.
+struct Terminal {
+  UnreadPipe pipe;
   std::ostringstream out, err;
   InterruptSource interrupts;
   Console console{.out = out,
@@ -153,44 +153,43 @@ TEST(OpeningWatcherTest, WaitsForNobodyWhoShouldReadIt) {
                   .err_is_terminal = true,
                   .interrupts = interrupts,
                   .err_descriptor = pipe.to_write()};
-  OpeningWatcher watcher(console, /*long_seconds=*/0);
+};
+
+TEST(OpeningWatcherTest, WaitsForNobodyWhoShouldReadIt) {
+  Terminal terminal;
+  ASSERT_TRUE(terminal.pipe.opened());
+  OpeningWatcher watcher(terminal.console, /*long_seconds=*/0);
   size_t before = 0;
   for (uint64_t done = 100; done <= 300; done += 100) {
     if (done == 300) {
-      pipe.Fill();
-      before = err.str().size();
+      terminal.pipe.Fill();
+      before = terminal.err.str().size();
     }
     watcher.Watch(done, 1'000);
     std::this_thread::sleep_for(std::chrono::milliseconds(110));
   }
   watcher.Finish();
-  EXPECT_THAT(err.str(), HasSubstr(" 20 %"));
-  EXPECT_EQ(err.str().size(), before) << "neither is there another bar, nor is that one removed";
+  EXPECT_THAT(terminal.err.str(), HasSubstr(" 20 %"));
+  EXPECT_EQ(terminal.err.str().size(), before) << "neither is there another bar, nor is that one removed";
 }
 
 // As after Ctrl-S, until Ctrl-Q.
 TEST(ProgressBarTest, ABarThatCouldNotBeRemovedIsRemovedBeforeWhatFollows) {
-  const UnreadPipe pipe;
-  ASSERT_TRUE(pipe.opened());
   const std::string erased = "\r\x1b[K";
   for (const bool with_line : {true, false}) {
-    std::ostringstream out, err;
-    InterruptSource interrupts;
-    Console console{.out = out,
-                    .err = err,
-                    .err_is_terminal = true,
-                    .interrupts = interrupts,
-                    .err_descriptor = pipe.to_write()};
-    Progress progress(console, "import", Progress::Unit::kRecords, 1'000);
+    Terminal terminal;
+    ASSERT_TRUE(terminal.pipe.opened());
+    std::ostringstream& err = terminal.err;
+    Progress progress(terminal.console, "import", Progress::Unit::kRecords, 1'000);
     std::this_thread::sleep_for(std::chrono::milliseconds(110));
     progress.Update(100, 100);
     ASSERT_THAT(err.str(), HasSubstr(" 10 %"));
     err.str("");
-    pipe.Fill();
+    terminal.pipe.Fill();
     progress.Finish();
     EXPECT_EQ(err.str(), "");
     if (with_line) progress.Message("line 17: bad record");
-    pipe.Drain();
+    terminal.pipe.Drain();
     progress.Finish();
     EXPECT_EQ(err.str(), with_line ? erased + "line 17: bad record\n" : erased);
   }
