@@ -76,9 +76,9 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_size, StoreId store, O
   const uint16_t format = reader.ReadLe16();
   const uint16_t reserved = reader.ReadLe16();
   if (reader.ReadLe32() != kTableMagic) return Status::Corruption("footer without the table magic");
-  if (format != kTableFormat) {
+  if (format < kTableFormatMin || format > kTableFormat) {
     return Status::Unsupported("table format " + std::to_string(format) + ", this program reads " +
-                               std::to_string(kTableFormat));
+                               std::to_string(kTableFormatMin) + " to " + std::to_string(kTableFormat));
   }
   const uint64_t limit = file_size - kFooterSize;
   if (reserved != 0 || footer->file_size != file_size || !WithinFile(footer->top_index, limit) ||

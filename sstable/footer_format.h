@@ -23,7 +23,7 @@ namespace partita {
 //       88     8  tombstone_count
 //       96     8  version_max        no entry has a higher one; the clock resumes above it (F18)
 //      104     8  file_size          a longer or shorter file shows at once
-//      112     2  format             kTableFormat
+//      112     2  format             kTableFormat; 1: no sums of keys in the index
 //      114     2  reserved           zero, checked on read
 //      116     4  magic              kTableMagic
 //      120     8  seal               XXH3-64 over bytes [0, 120), XOR Identity(store, object,
@@ -36,7 +36,8 @@ namespace partita {
 // damaged (F48). Newer format -> kUnsupported (F66).
 inline constexpr size_t kFooterSize = 4 * 16 + 6 * 8 + 2 + 2 + 4 + 8;
 static_assert(kFooterSize == 128);
-inline constexpr uint16_t kTableFormat = 1;
+inline constexpr uint16_t kTableFormat = 2;          // What is written.
+inline constexpr uint16_t kTableFormatMin = 1;       // The oldest that is read.
 inline constexpr uint32_t kTableMagic = 0x6C625470;  // "pTbl"
 
 struct Footer {

@@ -24,8 +24,22 @@ bool ValidIndexRecord(std::string_view record, const PartBounds& bounds) {
 Result<ZoneMap> IndexRecordZones(std::string_view record) {
   ByteReader reader(record.substr(kIndexRecordHeaderSize));
   ZoneMap map = ReadZoneMap(&reader);
+  if (reader.ok() && reader.remaining() == kKeySumSize) reader.ReadLe64();
   if (!reader.AtCleanEnd()) return Status::Corruption("index record whose zone map does not parse");
   return map;
+}
+
+ZoneMapView IndexRecordZoneView(std::string_view record) {
+  const std::string_view rest = record.substr(kIndexRecordHeaderSize);
+  const size_t size = ZoneMapView::StoredSize(rest);
+  return ZoneMapView(rest.size() == size + kKeySumSize ? rest.substr(0, size) : rest);
+}
+
+std::optional<uint64_t> IndexRecordKeySum(std::string_view record) {
+  const std::string_view rest = record.substr(kIndexRecordHeaderSize);
+  const size_t size = ZoneMapView::StoredSize(rest);
+  if (size == 0 || rest.size() != size + kKeySumSize) return std::nullopt;
+  return LoadLe64(rest.data() + size);
 }
 
 std::string FenceBetween(std::string_view last, std::string_view next) {

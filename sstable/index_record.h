@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,10 @@ namespace partita {
 //       12     4  content_size
 //       16     4  entry_count    of the block (top index: data blocks below)
 //       20     .  zone map       see zone_map.h; only in the data index
+//      ...     8  key sum        of the block's keys (deleted_keys.h); only there, and not in files of
+//                                format 1
 inline constexpr size_t kIndexRecordHeaderSize = 8 + 4 + 4 + 4;
+inline constexpr size_t kKeySumSize = 8;
 
 void AppendIndexRecord(std::string* out, const PartHandle& handle, uint32_t entry_count);
 
@@ -43,6 +47,10 @@ bool ValidIndexRecord(std::string_view record, const PartBounds& bounds);
 
 // The zone map of a data index record; ok() of the result is false when it does not parse.
 Result<ZoneMap> IndexRecordZones(std::string_view record);
+// The same, to ask where it lies; not valid() when it does not parse.
+ZoneMapView IndexRecordZoneView(std::string_view record);
+// Nothing where the record has none, or does not parse.
+std::optional<uint64_t> IndexRecordKeySum(std::string_view record);
 
 // A short key F with last <= F < next. REQUIRES: last < next.
 std::string FenceBetween(std::string_view last, std::string_view next);

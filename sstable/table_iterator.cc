@@ -99,9 +99,19 @@ IterState TableIterator::State::Proceed() {
   }
 }
 
+void TableIterator::State::BeginPassing() {
+  if (bypass()) return;
+  passing.emplace(BlockPassing::Cursor{.properties = table->properties(),
+                                       .store = table->store_,
+                                       .top = table->top_index_,
+                                       .options = options});
+}
+
 // True when the block in front need not be read.
 bool TableIterator::State::PassesOver() {
-  if (!passing || wanted || has_block) return false;
+  if (wanted || has_block) return false;
+  if (!passing && options.scan != nullptr && options.scan->deleted != nullptr) BeginPassing();
+  if (!passing) return false;
   wanted = !passing->MayPass({index, index_at, top_at});
   return !wanted;
 }
@@ -420,6 +430,7 @@ const BlockSummary& TableIterator::CurrentBlock() {
   s.block.KeyTo(0, &b.first_key);
   s.block.KeyTo(s.block.size() - 1, &b.last_key);
   s.index.KeyTo(s.index_at, &b.fence);
+  b.index_record = s.index.value(s.index_at);
   b.entry_count = s.block.size();
   b.tombstone_count = b.older_versions = 0;
   b.version_min = b.version_max = s.block.version(0);

@@ -63,6 +63,7 @@ struct BlockSummary {
   uint32_t older_versions = 0;  // Entries that have a newer version of their key in the block.
   Version version_min;
   Version version_max;
+  std::string_view index_record;  // Valid while the cursor is in the block.
 };
 
 // A cursor over one table within bounds (contract: entry_iterator.h), which also shows the data

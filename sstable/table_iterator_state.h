@@ -21,13 +21,13 @@ struct TableIterator::State final : private ReadAheadRoute {
         forward(d == Direction::kForward),
         options(std::move(o)),
         window(WindowOptions()) {
-    const bool passes_over = options.beneath != nullptr && options.scan != nullptr && !bypass();
-    if (!passes_over || options.scan->predicate == nullptr) return;
-    passing.emplace(table->properties(), table->top_index_, *options.scan, *options.beneath);
+    if (options.beneath != nullptr && options.scan != nullptr && options.scan->predicate != nullptr)
+      BeginPassing();
   }
 
   IterState SeekTo(std::string_view key, bool whole);
   IterState Proceed();
+  void BeginPassing();
   bool PassesOver();
   std::optional<IterState> PassOver();
   bool EndsBehind() const;

@@ -4,6 +4,7 @@
 
 #include "engine/base/block_counts.h"
 #include "engine/base/block_predicate.h"
+#include "engine/base/deleted_keys.h"
 #include "engine/base/entry.h"
 #include "engine/base/status.h"
 
@@ -32,6 +33,9 @@ struct TableScan {
   // Blocks and files that it rules out are passed over where nothing that they hide can match
   // (files_beneath.h). Null: everything is read.
   const BlockPredicate* predicate = nullptr;
+  // Blocks of whose keys it knows all to be deleted are passed over, too. Null: it is not asked. It may come
+  // and go between moves.
+  DeletedKeys* deleted = nullptr;
   // What holds a version above it is not passed over: of that the reader decides.
   Version visible;
   // The far bound of the walk at hand: forward, keys from it on are not wanted, backward, keys below it.

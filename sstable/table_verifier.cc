@@ -2,9 +2,11 @@
 #include <atomic>
 #include <string>
 
+#include "engine/base/deleted_keys.h"
 #include "engine/base/executor.h"
 #include "engine/base/site.h"
 #include "engine/base/stored_value.h"
+#include "sstable/index_record.h"
 #include "sstable/table_reader.h"
 
 // Verification of one table, in two walks:
@@ -123,8 +125,9 @@ class TableVerifier {
         continue;
       }
       if (warm_ != nullptr && (state == IterState::kEnd || warm_->IsFull())) co_await warm_->Put();
-      if (state == IterState::kEnd) co_return Status();
+      if (state == IterState::kEnd) co_return VerifyKeySum();
       if (it->AtBlockStart()) {
+        PARTITA_CO_TRY(VerifyKeySum());
         const BlockSummary& block = it->CurrentBlock();
         place_ = table_.name() + ", offset " + std::to_string(it->block_key().offset) + ": ";
         PARTITA_CO_TRY(VerifyBlock(block));
@@ -149,7 +152,26 @@ class TableVerifier {
       return Status::Corruption(place_ + "first key is not the smallest");
     fence_ = block.fence;
     last_key_ = block.last_key;
+    return VerifyRecord(block);
+  }
+
+  // Scans pass over blocks by what the index says of them.
+  Status VerifyRecord(const BlockSummary& block) {
+    const ZoneMapView zones = IndexRecordZoneView(block.index_record);
+    if (IndexRecordEntryCount(block.index_record) != block.entry_count || !zones.valid() ||
+        zones.tombstones() != block.tombstone_count || zones.version_min() != block.version_min ||
+        zones.version_max() != block.version_max) {
+      return Status::Corruption(place_ + "the index contradicts a block");
+    }
+    key_sum_expected_ = IndexRecordKeySum(block.index_record);
+    key_sum_ = 0;
     return Status();
+  }
+
+  // Of the block that ends.
+  Status VerifyKeySum() const {
+    if (!key_sum_expected_ || *key_sum_expected_ == key_sum_) return Status();
+    return Status::Corruption(place_ + "the index has another sum of a block's keys");
   }
 
   Status VerifyEntry(const Entry& entry) {
@@ -158,6 +180,10 @@ class TableVerifier {
     version_max_ = std::max(version_max_, entry.version);
     if (SiteIsOn("table.verify.value_check") && !StoredValueIntact(entry))
       return Status::Corruption(place_ + "a stored value fails its checksum (F51)");
+    if (entry.user_key != entry_key_) {
+      entry_key_.assign(entry.user_key);
+      key_sum_ += KeySumTerm(entry_key_, key_sum_seed_);
+    }
     const std::string_view partition = PartitionPrefixOrAll(entry.user_key);
     KeyHash hash;
     hash.key = Hash64(entry.user_key);
@@ -193,8 +219,12 @@ class TableVerifier {
   TableReader::Tail tail_;
   std::string fence_;
   std::string last_key_;
-  std::string partition_;  // Of the last entry.
-  std::string place_;      // Of the block at hand, as messages begin.
+  const uint64_t key_sum_seed_ = KeySumSeed(table_.store_);
+  std::optional<uint64_t> key_sum_expected_;  // Of the block at hand; nothing where the index has none.
+  uint64_t key_sum_ = 0;                      // Of its keys so far.
+  std::string entry_key_;                     // Of the last entry.
+  std::string partition_;                     // The same.
+  std::string place_;                         // Of the block at hand, as messages begin.
   Version version_max_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
+#include "engine/base/deleted_keys.h"
 #include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "sstable/footer_format.h"
@@ -39,6 +40,7 @@ size_t PagesTouched(uint64_t offset, size_t size) {
 struct FinishedBlock {
   PartHandle handle;
   uint32_t entry_count = 0;
+  uint64_t key_sum = 0;
   std::string fence;  // The last key until the next block's first key is known.
 };
 
@@ -51,7 +53,8 @@ struct TableWriter::State {
         encoder(options.codec),
         plain_encoder(Codec::kStored),
         compression_settled(options.shrink_min == 0),
-        zones(options.zones) {
+        zones(options.zones),
+        key_sum_seed(KeySumSeed(options.store)) {
     properties.info.id = options.id;
   }
 
@@ -76,6 +79,8 @@ struct TableWriter::State {
   bool block_is_full = false;     // The next key goes to another block, whatever its size.
   size_t block_limit = SIZE_MAX;  // Of this block alone.
   ZoneMapBuilder zones;
+  const uint64_t key_sum_seed;
+  uint64_t key_sum = 0;  // Of the block that is not closed yet.
   std::vector<FinishedBlock> blocks;
   std::vector<uint64_t> key_hashes;
   std::vector<uint64_t> partition_hashes;
@@ -156,6 +161,7 @@ void TableWriter::State::Account(const Entry& entry, bool new_key) {
   if (!new_key) return;
   // Every key once, the first and the last included (M28).
   key_hashes.push_back(Hash64(entry.user_key));
+  key_sum += KeySumTerm(entry.user_key, key_sum_seed);
   std::string_view partition = PartitionPrefixOrAll(entry.user_key);
   if (partition_hashes.empty() || partition != std::string_view(last_key).substr(0, last_partition_size)) {
     partition_hashes.push_back(Hash64(partition));
@@ -189,7 +195,7 @@ Status TableWriter::AddBlock(const PassThroughBlock& passed) {
     s.Account(entry, new_key);
   }
   const PartHandle handle = s.Place(passed.stored, SealKind::kDataBlock, passed.content_hash);
-  s.blocks.push_back({handle, decoded.size(), s.last_key});
+  s.blocks.push_back({handle, decoded.size(), std::exchange(s.key_sum, 0), s.last_key});
   s.zones.FinishBlock();
   s.block_limit = SIZE_MAX;
   return Status();
@@ -208,7 +214,7 @@ Status TableWriter::State::CloseBlock() {
   if (!compression_settled) SettleCompression(scratch);
   Result<PartHandle> handle = PlacePart(block_encoder(), SealKind::kDataBlock, scratch);
   if (!handle.ok()) return handle.status();
-  blocks.push_back({*handle, entries, last_key});
+  blocks.push_back({*handle, entries, std::exchange(key_sum, 0), last_key});
   zones.FinishBlock();
   block_is_full = false;
   block_limit = SIZE_MAX;
@@ -294,6 +300,7 @@ Status TableWriter::State::BuildIndex(const ZoneMapBuilder::Output& zone_maps) {
     record.clear();
     AppendIndexRecord(&record, blocks[i].handle, blocks[i].entry_count);
     AppendZoneMap(&record, zone_maps.blocks[i]);
+    AppendLe64(&record, blocks[i].key_sum);
     index.Add({.user_key = blocks[i].fence, .version = Version(0), .kind = EntryKind::kPut, .value = record});
     if (i + 1 < blocks.size() && index.content_size() < kIndexBlockSize) continue;
     const uint32_t count = static_cast<uint32_t>(index.entry_count());

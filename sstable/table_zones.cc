@@ -41,7 +41,7 @@ bool TableZones::FileMayMatch() {
 }
 
 bool TableZones::BlockMayMatch(std::string_view index_record) {
-  const ZoneMapView map(index_record.substr(kIndexRecordHeaderSize));
+  const ZoneMapView map = IndexRecordZoneView(index_record);
   if (!map.valid()) return true;
   if (map.tombstones() == IndexRecordEntryCount(index_record)) return false;
   for (size_t i = 0; i < zones_.size(); ++i) {
@@ -53,7 +53,7 @@ bool TableZones::BlockMayMatch(std::string_view index_record) {
 }
 
 Version TableZones::BlockVersionMax(std::string_view index_record) {
-  return ZoneMapView(index_record.substr(kIndexRecordHeaderSize)).version_max();
+  return IndexRecordZoneView(index_record).version_max();
 }
 
 }  // namespace partita

@@ -76,10 +76,14 @@ class ZoneMapView {
  public:
   explicit ZoneMapView(std::string_view bytes) : bytes_(bytes) {}
 
-  // False: these bytes are no zone map, and nothing else may be asked.
-  bool valid() const {
-    return bytes_.size() >= kZoneMapHeaderSize && bytes_.size() == kZoneMapHeaderSize + kZoneSize * size();
+  // Of the zone map that `bytes` begin with, if they begin with one; 0 when they are too short for any.
+  static size_t StoredSize(std::string_view bytes) {
+    if (bytes.size() < kZoneMapHeaderSize) return 0;
+    return kZoneMapHeaderSize + kZoneSize * ZoneMapView(bytes).size();
   }
+
+  // False: these bytes are no zone map, and nothing else may be asked.
+  bool valid() const { return bytes_.size() >= kZoneMapHeaderSize && bytes_.size() == StoredSize(bytes_); }
   Version version_min() const { return Version(LoadLe64(bytes_.data())); }
   Version version_max() const { return Version(LoadLe64(bytes_.data() + 8)); }
   uint32_t tombstones() const { return LoadLe32(bytes_.data() + 16); }

@@ -43,7 +43,8 @@ void ReadBlock(std::string_view content) {
     }
     if (!ValidIndexRecord(block.value(i), {0, 1 << 20})) continue;
     (void)IndexRecordZones(block.value(i));
-    const ZoneMapView zones(block.value(i).substr(kIndexRecordHeaderSize));
+    (void)IndexRecordKeySum(block.value(i));
+    const ZoneMapView zones = IndexRecordZoneView(block.value(i));
     Zone zone;
     for (int property = 0; zones.valid() && property < 256; ++property) {
       (void)zones.Find(static_cast<uint8_t>(property), &zone);

@@ -390,6 +390,14 @@ TEST_F(DamageTest, NewerFormatsAreRefusedAsUnsupported) {
   BlockCache cache(1 << 20);
   EXPECT_EQ(OpenTable(store_, cache, kId).code(), Code::kUnsupported);
 
+  // The oldest one is read.
+  std::string older = good_;
+  footer = older.data() + older.size() - kFooterSize;
+  StoreLe16(footer + 112, kTableFormatMin);
+  StoreLe64(footer + 120, Seal(std::string_view(footer, 120), identity));
+  store_.Put(kId, older);
+  EXPECT_TRUE(OpenTable(store_, cache, kId).ok());
+
   // A data block of a newer part format.
   newer = good_;
   newer[20] = kPartFormat + 1;
@@ -416,6 +424,34 @@ TEST_F(DamageTest, VerifyCountsEntriesAgainstTheFooter) {
   store_.Put(kId, bad);
   BlockCache cache(1 << 20);
   EXPECT_EQ(OpenTable(store_, cache, kId).code(), Code::kCorruption);  // Properties and footer disagree.
+}
+
+// What scans pass over blocks by is held against the blocks. covers: F47
+TEST_F(DamageTest, VerifyFindsAnIndexThatContradictsABlock) {
+  Write(Codec::kStored);
+  const uint64_t part = LoadLe64(good_.data() + good_.size() - kFooterSize + 64);
+  const uint32_t stored = LoadLe32(good_.data() + part + 8);
+  const DataBlock index(std::string_view(good_).substr(part + kPartHeaderSize, stored - kPartHeaderSize));
+  ASSERT_GT(index.size(), 1u);
+  for (const uint32_t block : {0u, index.size() - 1}) {
+    const size_t record = static_cast<size_t>(index.value(block).data() - good_.data());
+    const size_t zones = record + kIndexRecordHeaderSize, end = record + index.value(block).size();
+    for (const size_t at : {record + 16, zones, zones + 8, zones + 16, end - kKeySumSize, end - 1}) {
+      std::string bad = good_;
+      bad[at] ^= 1;
+      const std::string_view bytes = std::string_view(bad).substr(part, stored);
+      const Identity identity = PartIdentity(kTestStore, kId, part, SealKind::kIndexBlock);
+      StoreLe64(bad.data() + part, PartContentHash(bytes) ^ identity.Mix());
+      store_.Put(kId, bad);
+      BlockCache cache(1 << 20);
+      auto table = OpenTable(store_, cache, kId);
+      ASSERT_TRUE(table.ok());
+      TableVerifyReport report;
+      const Status status = RunBlocking((*table)->Verify(&report));
+      EXPECT_EQ(status.code(), Code::kCorruption) << block << ", " << at - record;
+      EXPECT_NE(status.message().find("the index"), std::string::npos) << status.message();
+    }
+  }
 }
 
 // The last value byte of the first block is another; sealed again as if the writer had not looked.

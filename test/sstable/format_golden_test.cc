@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "engine/base/deleted_keys.h"
 #include "sstable/data_block.h"
 #include "sstable/footer_format.h"
 #include "sstable/fuse_filter.h"
@@ -85,7 +86,7 @@ TEST(FormatGoldenTest, Footer) {
   EXPECT_EQ(Hex(bytes),
             "010000000000000002000000030000000400000000000000050000000600000007000000000000000800000009000000"
             "0a000000000000000b0000000c0000000d000000000000000e000000000000000f000000000000001000000000000000"
-            "11000000000000000020000000000000010000007054626c1d0b9a93dba53c96");
+            "11000000000000000020000000000000020000007054626c6a09a74b23a0f980");
   Footer read;
   ASSERT_TRUE(DecodeFooter(bytes, 8192, kTestStore, ObjectId(7), &read).ok());
   EXPECT_EQ(read, footer);
@@ -100,12 +101,30 @@ TEST(FormatGoldenTest, IndexRecordWithZoneMap) {
   map.tombstones = 2;
   map.zones.push_back({.property = 3, .absent = true, .types = 0x0102, .least = 7, .greatest = 0xFF00});
   AppendZoneMap(&record, map);
-  EXPECT_EQ(Hex(record),
-            "0010000000000000e8030000d00700000c00000005000000000000000900000000000000020000000103010201070000"
-            "000000000000ff000000000000");
+  const std::string golden =
+      "0010000000000000e8030000d00700000c00000005000000000000000900000000000000020000000103010201070000"
+      "000000000000ff000000000000";
+  EXPECT_EQ(Hex(record), golden);
   EXPECT_EQ(IndexRecordHandle(record), (PartHandle{4096, 1000, 2000}));
   EXPECT_EQ(IndexRecordEntryCount(record), 12u);
   EXPECT_EQ(*IndexRecordZones(record), map);
+  EXPECT_TRUE(IndexRecordZoneView(record).valid());
+  EXPECT_EQ(IndexRecordKeySum(record), std::nullopt) << "as in files of format 1";
+
+  AppendLe64(&record, 0x0102030405060708);
+  EXPECT_EQ(Hex(record), golden + "0807060504030201");
+  EXPECT_EQ(*IndexRecordZones(record), map);
+  EXPECT_TRUE(IndexRecordZoneView(record).valid());
+  EXPECT_EQ(IndexRecordZoneView(record).version_max(), Version(9));
+  EXPECT_EQ(IndexRecordKeySum(record), 0x0102030405060708u);
+  for (size_t size = kIndexRecordHeaderSize; size < record.size(); ++size) {
+    if (size == record.size() - kKeySumSize) continue;
+    EXPECT_FALSE(IndexRecordZones(record.substr(0, size)).ok()) << size;
+    EXPECT_FALSE(IndexRecordZoneView(record.substr(0, size)).valid()) << size;
+    EXPECT_EQ(IndexRecordKeySum(record.substr(0, size)), std::nullopt) << size;
+  }
+  EXPECT_FALSE(IndexRecordZones(record + 'x').ok());
+  EXPECT_EQ(KeySumTerm(Key("p", "r"), KeySumSeed(kTestStore)), 5929374155366914518u);
 }
 
 TEST(FormatGoldenTest, FuseFilter) {
@@ -165,7 +184,7 @@ TEST(FormatGoldenTest, WholeFile) {
   EXPECT_EQ(bytes.size(), 8192u);
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(Hash64(bytes)));
-  EXPECT_STREQ(hash, "3812f1186079850b");
+  EXPECT_STREQ(hash, "d592d08ed1b53836");
 }
 
 }  // namespace
