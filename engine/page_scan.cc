@@ -126,7 +126,9 @@ IterState PageScan::Seek(const std::string& lower, const std::string& upper) {
       options.entries_expected = request_.limit;
     if (request_.bytes_limit < UINT64_MAX) options.raw_bytes_expected = request_.bytes_limit;
     options.scan = &tables_;
+    table_cursors_ = sources.size();
     source_.range.levels->AddIterators(direction, options, &sources);
+    table_cursors_ = sources.size() - table_cursors_;
     merged_ = MakeMergingIterator(std::move(sources), direction);
   }
   if (forward_) return merged_->Seek(lower);
@@ -153,24 +155,59 @@ bool PageScan::LeapOn(std::string* lower, std::string* upper) {
   *(forward_ ? lower : upper) = std::move(bound);
   rowless_keys_ = 0;
   look_at_ = 1;  // There may be more close behind.
+  PassDeleted();
   return true;
 }
 
 // Of each key that is decided.
 void PageScan::CountRowless(EntryKind kind) {
   if (kind != EntryKind::kPut) {
-    ++rowless_keys_;
+    if (++rowless_keys_ == kPassAfter) PassDeleted();
   } else if (rowless_keys_ > 0) {
     rowless_keys_ = 0;
     look_at_ = kLookAfter;
+    tables_.deleted = nullptr;
   }
+}
+
+// From here on, until a row is met.
+void PageScan::PassDeleted() {
+  if (request_.skip_damage) return;
+  if (deletes_ == nullptr) {
+    deletes_ = std::make_unique<MemtableDeletes>(source_.view, request_.direction, source_.visible);
+  }
+  tables_.deleted = deletes_.get();
+}
+
+bool PageScan::LeapDeleted(std::string* lower, std::string* upper) {
+  if (tables_.deleted == nullptr || table_cursors_ > 1) return false;
+  const std::string_view key = merged_->entry().user_key;
+  const MemtableDeletes::Stretch& found = deletes_->found();
+  if (found.entries < kLeapEntries || key < found.lower || key >= found.upper) return false;
+  std::string end = forward_ ? found.upper : found.lower;
+  if (IsBeyondWalk(end)) end = tables_.until;
+  // The last that was deleted may lie behind what its cursor shows, or the walk wants.
+  last_key_ = (forward_ ? found.last_key < end : found.last_key >= end) ? found.last_key : std::string(key);
+  have_last_ = true;
+  std::string* bound = forward_ ? lower : upper;
+  *bound = std::move(end);
+  answer_.scanned += found.entries;
+  SpendSlice(static_cast<uint32_t>(std::min<uint64_t>(found.entries, UINT32_MAX)));
+  rowless_keys_ += static_cast<uint32_t>(found.entries);
+  if (source_.rowless != nullptr && rowless_hint_.empty()) rowless_hint_ = last_key_;
+  deletes_->Forget();
+  Leap(bound);
+  return true;
 }
 
 Task<Status> PageScan::Walk(std::string lower, std::string upper) {
   have_last_ = false;
   rowless_keys_ = 0;
   look_at_ = 1;
-  if (Leap(forward_ ? &lower : &upper) && !upper.empty() && lower >= upper) co_return Status();
+  const bool leapt = Leap(forward_ ? &lower : &upper);
+  if (leapt && !upper.empty() && lower >= upper) co_return Status();
+  // Who looks for what is rowless (rowless_sweep.h) begins there, too.
+  if (leapt || source_.rowless == nullptr) PassDeleted();
   IterState state = Seek(lower, upper);
   while (true) {
     while (state == IterState::kNeedsIo) {
@@ -198,6 +235,11 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
       co_await YieldIfDue();
       StartWatch();
       if (SliceEndsPage(CurrentKey())) break;
+    }
+    if (run_.empty() && LeapDeleted(&lower, &upper)) {
+      if (!upper.empty() && lower >= upper) co_return Status();
+      state = Seek(lower, upper);
+      continue;
     }
     const Step step = run_.empty() ? DecideEntry(merged_->entry()) : DecideRun();
     if (step == Step::kEnded) break;

@@ -9,6 +9,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/entry_iterator.h"
 #include "engine/load_sampler.h"
+#include "engine/memtable_deletes.h"
 #include "engine/rowless_stretches.h"
 #include "engine/shard.h"
 #include "sstable/table_scan.h"
@@ -42,7 +43,8 @@ bool MeetsDoubt(bool doubt, const CommitLog& log, const ReadView& view, std::str
 //
 // 6. Where the page begins, and where it meets tombstones, what is known to be rowless (rowless_stretches.h)
 // is leapt over: the cursors are placed anew behind it. Many keys without a row that were not known are a
-// hint.
+// hint. Amidst them blocks of tables that hold nothing but what the memtables delete are passed over unread
+// (memtable_deletes.h).
 //
 // Lives through one call of Run, which is all it is for; the arguments outlive it.
 class PageScan : private SkippedSpanSink {
@@ -78,6 +80,10 @@ class PageScan : private SkippedSpanSink {
     bool is_over = false;      // No entry is left.
   };
   static constexpr uint32_t kEntriesAlone = 7;
+  // After so many keys without a row it is worth asking whether whole blocks are deleted; and it is worth
+  // placing cursors anew behind so many entries.
+  static constexpr uint32_t kPassAfter = 4;
+  static constexpr uint64_t kLeapEntries = 32;
   // After so many keys without a row, and each doubling, a look whether more is known to be rowless; at least
   // every so many, as a sweep may come to meet the scan.
   static constexpr uint32_t kLookAfter = 8, kLookAfterMax = 1024;
@@ -101,6 +107,9 @@ class PageScan : private SkippedSpanSink {
   // The same in the midst of a walk, where it is worth a look: the cursors are to be placed anew.
   bool LeapOn(std::string* lower, std::string* upper);
   void CountRowless(EntryKind kind);
+  void PassDeleted();
+  // True: from the current key on so much is deleted that the cursors are to be placed anew behind it.
+  bool LeapDeleted(std::string* lower, std::string* upper);
   void StartRun();
   Step DecideRun();
   Step Gather();
@@ -148,11 +157,13 @@ class PageScan : private SkippedSpanSink {
   const bool forward_;
   std::string upper_;  // Of the page, within the range.
   uint64_t deadline_ns_;
-  TableScan tables_;            // Of the cursors in merged_. Its `until` is the walk's far end.
-  std::string_view walk_from_;  // Its near end: one of Walk's own.
-  Status damage_;               // Not ok: the far end is where this begins.
+  TableScan tables_;                          // Of the cursors in merged_. Its `until` is the walk's far end.
+  std::string_view walk_from_;                // Its near end: one of Walk's own.
+  Status damage_;                             // Not ok: the far end is where this begins.
+  std::unique_ptr<MemtableDeletes> deletes_;  // Null: it was not wanted yet.
   std::unique_ptr<EntryIterator> merged_;
-  uint32_t slice_left_;  // Entries until others may get a turn.
+  size_t table_cursors_ = 0;  // Of its sources.
+  uint32_t slice_left_;       // Entries until others may get a turn.
   OpenRun run_;
   uint32_t alone_ = 0;  // So many entries are decided alone before a run is asked for again.
   uint32_t gathered_ = 0;

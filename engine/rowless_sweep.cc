@@ -13,10 +13,11 @@ namespace partita {
 
 namespace {
 
-// The pause after a page takes a quarter of its time, that after a sweep this; hints that lead to nothing, as
-// of deletes here and there, are looked at ever more seldom.
+// The pause after a page or a sweep takes a quarter of its time, after a sweep at least so much: what is
+// deleted meanwhile the first scan has to walk. Hints that lead to nothing, as of deletes here and there, are
+// looked at ever more seldom.
 constexpr uint64_t kPauseShare = 4;
-constexpr uint64_t kPauseNanosMin = 1'000'000;
+constexpr uint64_t kPauseNanosMin = 200'000;
 constexpr uint64_t kPauseNanosMax = 100'000'000;
 // Pieces of a sweep before others have their turn: some 65,000 entries.
 constexpr int kPiecesASweep = 64;
@@ -90,6 +91,7 @@ void RowlessSweep::Schedule() {
 }
 
 Task<void> RowlessSweep::SweepHints(RowlessSweep* self) {
+  Clock& clock = self->around_.runtime.clock();
   while (!self->around_.closing.load()) {
     std::string hint;
     if (!self->stretches_.TakeHint(&hint)) hint = self->TakePlace();
@@ -99,8 +101,10 @@ Task<void> RowlessSweep::SweepHints(RowlessSweep* self) {
       if (!self->stretches_.has_hint() || self->running_.exchange(true)) co_return;
       continue;
     }
+    const uint64_t began = clock.MonotonicNanos();
     const bool found = co_await self->SweepAround(std::move(hint));
-    self->pause_ = found ? kPauseNanosMin : std::clamp(2 * self->pause_, kPauseNanosMin, kPauseNanosMax);
+    const uint64_t pause = found ? (clock.MonotonicNanos() - began) / kPauseShare : 2 * self->pause_;
+    self->pause_ = std::clamp(pause, kPauseNanosMin, kPauseNanosMax);
     co_await SleepFor(self->pause_);
   }
   self->running_.store(false);
@@ -108,16 +112,21 @@ Task<void> RowlessSweep::SweepHints(RowlessSweep* self) {
 
 Task<bool> RowlessSweep::SweepAround(std::string hint) {
   Interval around;
-  Version decided;
-  std::function<void()> watch = [this, &hint, &around, &decided] { around = Watch(hint, &decided); };
+  Watched watched;
+  std::function<void()> watch = [this, &hint, &around, &watched] { around = Watch(hint, &watched); };
   co_await OnStrand(around_.strand, std::move(watch));
   stretches_.Reclaim();
   if (around.upper.empty()) co_return false;
   std::optional<uint64_t> entries;
-  if (co_await AwaitVisible(decided)) {
+  if (co_await AwaitVisible(watched.decided)) {
     int pieces = kPiecesASweep;
-    entries = co_await Sweep({around.lower, hint}, Direction::kBackward, &pieces);
-    *entries += co_await Sweep({hint, around.upper}, Direction::kForward, &pieces);
+    entries = 0;
+    Part below{{around.lower, hint}, /*to_end=*/true}, above{{hint, around.upper}};
+    // Forward where that may come to the hint: what was deleted in order lies so in memory.
+    if (watched.begins_at_stretch) *entries += co_await Sweep(&below, Direction::kForward, &pieces);
+    below.to_end = watched.begins_at_stretch;
+    if (pieces > 0) *entries += co_await Sweep(&below, Direction::kBackward, &pieces);
+    if (pieces > 0) *entries += co_await Sweep(&above, Direction::kForward, &pieces);
   }
   std::function<void()> end = [this, entries] { stretches_.EndWatch(entries); };
   co_await OnStrand(around_.strand, std::move(end));
@@ -136,15 +145,18 @@ std::string RowlessSweep::TakePlace() {
   return place;
 }
 
-RowlessSweep::Interval RowlessSweep::Watch(std::string_view hint, Version* decided) {
+RowlessSweep::Interval RowlessSweep::Watch(std::string_view hint, Watched* watched) {
   const RangeView* range = around_.views.current().FindRange(hint);
   if (range == nullptr) return {};
   const TableId table(LoadBe32(hint.data()));
   Interval bounds{std::max(range->lower, TableLowerBound(table)), TableUpperBound(table)};
   bounds.upper = NearerEnd(bounds.upper, range->upper);
   if (bounds.upper.empty()) return {};
-  *decided = around_.log->last_version();
-  return stretches_.Watch(hint, std::move(bounds)).value_or(Interval());
+  watched->decided = around_.log->last_version();
+  const std::string lower = bounds.lower;
+  Interval around = stretches_.Watch(hint, std::move(bounds)).value_or(Interval());
+  watched->begins_at_stretch = around.lower > lower;
+  return around;
 }
 
 Task<bool> RowlessSweep::AwaitVisible(Version decided) {
@@ -158,29 +170,29 @@ Task<bool> RowlessSweep::AwaitVisible(Version decided) {
   co_return true;
 }
 
-Task<uint64_t> RowlessSweep::Sweep(Interval keys, Direction direction, int* pieces) {
+Task<uint64_t> RowlessSweep::Sweep(Part* keys, Direction direction, int* pieces) {
   const bool forward = direction == Direction::kForward;
-  std::string* from = forward ? &keys.lower : &keys.upper;
+  std::string* from = forward ? &keys->lower : &keys->upper;
   uint64_t entries = 0;
-  for (int at_once = 1; keys.lower < keys.upper; at_once = std::min(2 * at_once, kPiecesAWalk)) {
+  for (int at_once = 1; keys->lower < keys->upper; at_once = std::min(2 * at_once, kPiecesAWalk)) {
     if (*pieces == 0) {
       GoOnLater(*from);
       break;
     }
-    const Result<Page> page = co_await Walk(keys, direction, std::min(at_once, *pieces));
+    const Result<Page> page = co_await Walk(*keys, direction, std::min(at_once, *pieces));
     if (!page.ok() || page->pieces.empty()) break;
     *pieces -= static_cast<int>(std::min<size_t>(page->pieces.size(), *pieces));
     const auto [added_entries, added] = co_await Add(*page);
     entries += added_entries;
-    if (added < page->pieces.size() || page->at_end) break;
+    if (added < page->pieces.size()) break;
     const Interval& last = page->pieces.back().keys;
     *from = forward ? last.upper : last.lower;
+    if (page->at_end) break;
   }
   co_return entries;
 }
 
-Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Interval& keys, Direction direction,
-                                                    int pieces_max) {
+Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Part& keys, Direction direction, int pieces_max) {
   if (around_.closing.load()) co_return Status::Closed("the store is closing");
   Clock& clock = around_.runtime.clock();
   const uint64_t began = clock.MonotonicNanos();
@@ -226,7 +238,10 @@ Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Interval& keys, Direct
     page.pieces.push_back(std::move(piece));
   }
   if (walked.ok()) {  // Else it ends at damage or doubt, wherever behind the last mark that is.
-    Piece last = LastPiece(std::move(left), direction, last_key, answer, page.at_end);
+    // To what is known, so that it is leapt over with that at once, wherever partitions begin.
+    Piece last = keys.to_end && answer.done
+                     ? Piece{std::move(left)}
+                     : LastPiece(std::move(left), direction, last_key, answer, page.at_end);
     const uint64_t marked = page.pieces.size() * RowlessStretches::kEntriesMax;
     last.entries = answer.scanned - std::min(answer.scanned, marked);
     if (last.keys.lower < last.keys.upper) page.pieces.push_back(std::move(last));

@@ -57,6 +57,16 @@ class RowlessSweep {
 
  private:
   using Interval = RowlessStretches::Interval;
+  // What is known where a watch begins.
+  struct Watched {
+    Version decided;         // What was before it.
+    bool begins_at_stretch;  // The interval does, so what lies below it is known.
+  };
+  // What is to be walked.
+  struct Part : Interval {
+    // What lies behind its far end is known, or deleted: a walk that meets no row leaves no gap there.
+    bool to_end = false;
+  };
   // Keys without a row that were walked, about as many as one stretch has.
   struct Piece {
     Interval keys;
@@ -75,15 +85,15 @@ class RowlessSweep {
   static Task<void> SweepHints(RowlessSweep* self);
   // False when there was little to find, or something came between.
   Task<bool> SweepAround(std::string hint);
-  // Watches the keys around the hint: Interval() when they are known or not this shard's. *decided: what was.
-  Interval Watch(std::string_view hint, Version* decided);
+  // Watches the keys around the hint: Interval() when they are known or not this shard's.
+  Interval Watch(std::string_view hint, Watched* watched);
   Task<bool> AwaitVisible(Version decided);
   void GoOnLater(std::string place);
   std::string TakePlace();  // Empty: there is none.
-  // Forward from keys.lower or backward from keys.upper, while *pieces last; returns how many entries of
-  // stretches were added.
-  Task<uint64_t> Sweep(Interval keys, Direction direction, int* pieces);
-  Task<Result<Page>> Walk(const Interval& keys, Direction direction, int pieces_max);
+  // Forward from keys->lower or backward from keys->upper, which it moves, while *pieces last; returns how
+  // many entries of stretches were added.
+  Task<uint64_t> Sweep(Part* keys, Direction direction, int* pieces);
+  Task<Result<Page>> Walk(const Part& keys, Direction direction, int pieces_max);
   // `left`, which is what lies behind the last mark, down to what was walked of it; may be nothing.
   static Piece LastPiece(Interval left, Direction direction, const std::string& last_key,
                          const ScanAnswer& answer, bool at_end);
