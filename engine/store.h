@@ -115,7 +115,7 @@ class Store {
   // doubt, at the deadline at the latest (F26); kIoError from then on until it is known how that one ended;
   // kDeadlineExceeded when another one took so long that this one did not begin. Meanwhile a table that is in
   // doubt answers kUnknown, and ListTables and attributes are as they were.
-  // kAlreadyExists; kBusy while a table of this name is being deleted.
+  // kAlreadyExists, on a full disk, too; kBusy while a table of this name is being deleted; kNoSpace.
   Task<Result<TableDescriptor>> CreateTable(TableSpec spec);
   // kNotFound.
   Task<Status> DeleteTable(std::string account, std::string name);

@@ -284,7 +284,6 @@ uint64_t Store::TicksOfNewTable() const {
 }
 
 Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
-  PARTITA_CO_TRY(CheckSpace());
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
   Catalog& next = change->next;
   if (next.FindTable(spec.account, spec.name) != nullptr) {
@@ -296,6 +295,8 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
       co_return Status::Busy("table '" + spec.name + "' is being deleted; try again");
     }
   }
+  // After the name: on a full disk, too, who makes sure of a table is to hear that it is there.
+  PARTITA_CO_TRY(CheckSpace());
   if (!next.HasTableId()) {
     co_return Status::ResourceExhausted(
         "the store has had as many tables as there are ids for; a new one "

@@ -179,6 +179,9 @@ TEST(DiskReserveTest, OnAFullDiskEverythingIsFlushedAndOnlyDeletesAreTaken) {
   another.account = "default";
   another.name = "another";
   EXPECT_EQ(world.runtime->RunToEnd(world.store->CreateTable(another)).code(), Code::kNoSpace);
+  Store::TableSpec same = another;
+  same.name = "Rows";  // Case makes no other name.
+  EXPECT_EQ(world.runtime->RunToEnd(world.store->CreateTable(same)).code(), Code::kAlreadyExists);
   EXPECT_EQ(world.runtime->RunToEnd(world.store->SetTableAttributes("default", "rows", "x")).code(),
             Code::kNoSpace);
 
