@@ -1,6 +1,7 @@
 #include "api/filter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "api/value_text.h"
@@ -104,6 +105,10 @@ void AppendLiteral(std::string* out, const PropertyValue& value) {
     case PropertyType::kInt64:
       AppendValueText(out, value);
       return out->push_back('L');
+    case PropertyType::kDouble:
+      if (!std::isinf(*value.if_double())) return AppendValueText(out, value);
+      out->append(*value.if_double() < 0 ? "-INF" : "INF");
+      return;
     case PropertyType::kDateTime:
       out->append("datetime'");
       // One that no entity can have is as good as the last: an open end, say.

@@ -69,8 +69,7 @@ class Filter {
   // The subtree whose root is node `root`, as a filter of its own. REQUIRES: root < nodes().size().
   Filter Subtree(size_t root) const;
 
-  // Text that ParseFilter reads back to the same tree; "" when empty. REQUIRES: no value is a NaN or an
-  // infinity, for which the language has no literal, and DateTimes are in range.
+  // Text that ParseFilter reads back to the same tree; "" when empty. REQUIRES: DateTimes are in range.
   std::string ToString() const;
 
  private:

@@ -1,7 +1,7 @@
 #include "api/filter_lexer.h"
 
 #include <charconv>
-#include <optional>
+#include <limits>
 
 #include "api/ascii.h"
 #include "api/date_time.h"
@@ -86,7 +86,21 @@ std::optional<PropertyValue> DoubleValue(std::string_view text) {
   return std::move(value).value();
 }
 
+// Of Edm.Single, Edm.Double and Edm.Decimal. All are Doubles: a property of a .NET class is stored as one,
+// whichever of the three it is there.
+bool IsDoubleSuffix(char c) {
+  const char lower = AsciiLower(c);
+  return lower == 'f' || lower == 'd' || lower == 'm';
+}
+
 }  // namespace
+
+std::optional<double> DoubleOfWord(std::string_view word) {
+  if (word == "INF" || word == "INFf") return std::numeric_limits<double>::infinity();
+  if (word == "-INF" || word == "-INFf") return -std::numeric_limits<double>::infinity();
+  if (word == "NaN" || word == "NaNf") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
 
 std::string FilterLexer::Place(size_t offset) const {
   return " at position " + std::to_string(Utf16Units(text_.substr(0, offset))) + " in '" +
@@ -143,6 +157,12 @@ FilterToken FilterLexer::Next() {
   if (c == '\'') return String();
   if (IsAsciiDigit(c) || ((c == '-' || c == '+') && IsAsciiDigit(At(at_ + 1)))) return Number();
   if (IsInWord(c)) return Word();
+  if (c == '-') {
+    const size_t end = WordEnd(at_ + 1);
+    if (const std::optional<double> number = DoubleOfWord(text_.substr(at_, end - at_))) {
+      return Valued(*number, end);
+    }
+  }
   // A character that begins nothing: the parser stops before it.
   return Finish(Kind::kUnknown, at_);
 }
@@ -180,7 +200,9 @@ FilterToken FilterLexer::Number() {
   }
   const std::string_view number = text_.substr(at_, end - at_);
   const bool is_long = !is_double && (At(end) | 0x20) == 'l';
-  if (is_long) ++end;
+  const bool has_double_suffix = IsDoubleSuffix(At(end));
+  is_double |= has_double_suffix;
+  if (is_long || has_double_suffix) ++end;
   if (WordEnd(end) != end) return Finish(Kind::kUnknown, WordEnd(end));  // Such as `5and`.
   std::optional<PropertyValue> value = is_double ? DoubleValue(number) : IntegerValue(number, is_long);
   if (value) return Valued(*std::move(value), end);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,10 @@ struct FilterToken {
   size_t end = 0;         // Bytes up to its end.
   PropertyValue value;
 };
+
+// The Double that a word can stand for, as .NET's LINQ writes it: `INF`, `-INF` or `NaN`, with an `f` behind
+// it when it was of single precision. The parser tells it from a property of that name.
+std::optional<double> DoubleOfWord(std::string_view word);
 
 // Cuts `$filter` text into tokens (spec 11.1, 11.2). `text` is UTF-8 and outlives it.
 class FilterLexer {

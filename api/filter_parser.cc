@@ -109,6 +109,8 @@ class FilterParser {
   void ReduceTo(Operator kind);
   void ReduceTop();
   void ReduceComparison(ComparisonOp op, Operand left, Operand right);
+  // Makes a name the Double that its word can stand for; false when there is none.
+  static bool TurnToDouble(Operand* operand);
   Operand TakeTop();
   // Turns an operand that stands where a condition must into one.
   Operand Condition(Operand operand);
@@ -317,8 +319,18 @@ void FilterParser::ReduceTop() {
   }
 }
 
+bool FilterParser::TurnToDouble(Operand* operand) {
+  const std::optional<double> number = DoubleOfWord(operand->name);
+  if (number) *operand = {.kind = Operand::Kind::kConstant, .at = operand->at, .value = *number};
+  return number.has_value();
+}
+
 void FilterParser::ReduceComparison(ComparisonOp op, Operand left, Operand right) {
   using OperandKind = Operand::Kind;
+  // `INF` and `NaN` beside a constant are properties called so; beside a name they are Doubles.
+  if (left.kind == OperandKind::kName && right.kind == OperandKind::kName && !TurnToDouble(&right)) {
+    TurnToDouble(&left);
+  }
   const size_t start = filter_.nodes_.size();
   FilterNode node;  // Stands for a comparison that is refused.
   if (left.kind == OperandKind::kNull || right.kind == OperandKind::kNull) {

@@ -50,6 +50,9 @@ TEST(FilterParserTest, EveryLiteralKeepsItsType) {
   EXPECT_EQ(Reprinted("a eq 5l"), "a eq 5L");
   EXPECT_EQ(Reprinted("a eq -9223372036854775808L"), "a eq -9223372036854775808L");
   EXPECT_EQ(Reprinted("a eq 1.5E-3"), "a eq 0.0015");
+  EXPECT_EQ(Reprinted("a eq 5d and b eq -7D"), "a eq 5.0 and b eq -7.0");
+  EXPECT_EQ(Reprinted("a eq 1.5f and b eq 1E+20F"), "a eq 1.5 and b eq 1.0E+20");
+  EXPECT_EQ(Reprinted("a eq 0.1M and b eq 5454161346626m"), "a eq 0.1 and b eq 5454161346626.0");
   EXPECT_EQ(Reprinted("a eq 'O''Brien'"), "a eq 'O''Brien'");
   EXPECT_EQ(Reprinted("a eq ''''"), "a eq ''''");
   EXPECT_EQ(Reprinted("a eq binary'01Ff'"), "a eq X'01ff'");
@@ -78,6 +81,17 @@ TEST(FilterParserTest, NamesMayLookLikeOperators) {
   EXPECT_EQ(Reprinted("length eq 5"), "length eq 5");
 }
 
+TEST(FilterParserTest, InfinitiesAndNanAreDoublesBesideANameAndElseNames) {
+  EXPECT_EQ(Reprinted("a eq INF and b gt -INF and c ne NaN"), "a eq INF and b gt -INF and c ne NaN");
+  EXPECT_EQ(Reprinted("INF gt a or -INF lt b or NaN ne (c)"), "a lt INF or b gt -INF or c ne NaN");
+  EXPECT_EQ(Reprinted("a eq INFf or a eq -INFf or a eq NaNf"), "a eq INF or a eq -INF or a eq NaN");
+  EXPECT_EQ(Reprinted("INF eq 5 and NaN and 1.5 lt INF"), "INF eq 5 and NaN and INF gt 1.5");
+  EXPECT_EQ(Reprinted("INF eq INF and NaN eq -INF"), "INF eq INF and NaN eq -INF");
+  EXPECT_EQ(Refusal("a eq inf"), kNotImplemented) << "another property";
+  EXPECT_EQ(Refusal("a eq -inf"), "Syntax error at position 5 in 'a eq -inf'.");
+  EXPECT_EQ(Refusal("a eq -NaN"), "Syntax error at position 5 in 'a eq -NaN'.");
+}
+
 TEST(FilterParserTest, ASyntaxErrorNamesWhereTheParserStopped) {
   EXPECT_EQ(Refusal("aaa bbb ccc"), "Syntax error at position 7 in 'aaa bbb ccc'.");
   EXPECT_EQ(Refusal("property1 eq 1'invalid'"), "Syntax error at position 23 in 'property1 eq 1'invalid''.");
@@ -87,6 +101,8 @@ TEST(FilterParserTest, ASyntaxErrorNamesWhereTheParserStopped) {
   EXPECT_EQ(Refusal("i = 5"), "Syntax error at position 2 in 'i = 5'.");
   EXPECT_EQ(Refusal("i eq 5)"), "Syntax error at position 7 in 'i eq 5)'.");
   EXPECT_EQ(Refusal("i eq 5and j"), "Syntax error at position 9 in 'i eq 5and j'.");
+  EXPECT_EQ(Refusal("i eq 5dm"), "Syntax error at position 8 in 'i eq 5dm'.");
+  EXPECT_EQ(Refusal("i eq 1.5L"), "Syntax error at position 9 in 'i eq 1.5L'.");
   EXPECT_EQ(Refusal("a eq 1 eq 2"), "Syntax error at position 9 in 'a eq 1 eq 2'.");
   EXPECT_EQ(Refusal("a eq not b"), "Syntax error at position 8 in 'a eq not b'.");
   // Units of UTF-16, not bytes: the emoji counts two.
@@ -99,6 +115,7 @@ TEST(FilterParserTest, MalformedLiteralsAreNamed) {
             "Unrecognized 'Edm.Int64' literal '9223372036854775808L' at '5' in 'l eq 9223372036854775808L'.");
   EXPECT_THAT(Refusal("l eq 99999999999999999999"), StartsWith("Unrecognized 'Edm.Int32' literal"));
   EXPECT_THAT(Refusal("d eq 1e999"), StartsWith("Unrecognized 'Edm.Double' literal"));
+  EXPECT_THAT(Refusal("d eq 1e999f"), StartsWith("Unrecognized 'Edm.Double' literal '1e999f'"));
   EXPECT_THAT(Refusal("t eq datetime'yesterday'"), StartsWith("Unrecognized 'Edm.DateTime' literal"));
   EXPECT_THAT(Refusal("b eq X'010'"), StartsWith("Unrecognized 'Edm.Binary' literal"));
   EXPECT_THAT(Refusal("g eq guid'zzz'"), StartsWith("Unrecognized 'Edm.Guid' literal"));

@@ -83,8 +83,7 @@ class ZoneMapQueryTest : public testing::Test {
     switch (dice_.Below(9)) {
       case 0:
         return Filter::Comparison(
-            "N", op,
-            dice_.Chance(80) ? PropertyValue(static_cast<int32_t>(dice_.Below(70))) : dice_.Literal());
+            "N", op, dice_.Chance(80) ? PropertyValue(static_cast<int32_t>(dice_.Below(70))) : dice_.Value());
       case 1:
         return Filter::Comparison("Name", op, "name-" + std::to_string(dice_.Below(20)));
       case 2:

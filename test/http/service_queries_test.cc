@@ -60,6 +60,19 @@ TEST_F(ServiceQueries, FiltersAreDecodedOnceAndRun) {
   EXPECT_EQ(world.Get("/ttt()?$filter=a%20eq%20null").Outcome(), "400 InvalidInput");
 }
 
+TEST_F(ServiceQueries, NumbersAsDotNetWritesThemAreFound) {
+  world.Insert("ttt", "p", "1", ",\"d\":1.5");
+  world.Insert("ttt", "p", "2", ",\"d@odata.type\":\"Edm.Double\",\"d\":\"Infinity\"");
+  world.Insert("ttt", "p", "3", ",\"d@odata.type\":\"Edm.Double\",\"d\":\"-Infinity\"");
+  world.Insert("ttt", "p", "4", ",\"d@odata.type\":\"Edm.Double\",\"d\":\"NaN\"");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=d%20eq%20INF")), "2");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=d%20gt%20-INF")), "1 2");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=d%20eq%20NaN")), "");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=d%20ne%20NaN")), "1 2 3 4");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=d%20le%201.5f")), "1 3");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=d%20ge%201.5M")), "1 2");
+}
+
 TEST_F(ServiceQueries, EveryRowComesOnceOverPages) {
   std::string expected;
   for (int i = 0; i < 25; ++i) {

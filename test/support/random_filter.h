@@ -51,13 +51,6 @@ class FilterDice {
     }
   }
 
-  // Something that the language can write.
-  PropertyValue Literal() {
-    PropertyValue value = Value();
-    const double* number = value.if_double();
-    return number != nullptr && !(*number - *number == 0) ? PropertyValue(2.5) : value;
-  }
-
   Entity RandomEntity() {
     Entity entity(Key(), Key());
     for (const std::string& name : kNames) {
@@ -74,11 +67,11 @@ class FilterDice {
     if (Chance(key_percent)) {
       const std::string name = Chance(50) ? "PartitionKey" : "RowKey";
       if (Chance(5)) return Filter::BareProperty(name);
-      return Filter::Comparison(name, op, Chance(90) ? PropertyValue(Key()) : Literal());
+      return Filter::Comparison(name, op, Chance(90) ? PropertyValue(Key()) : Value());
     }
     if (Chance(10)) return Filter::BareProperty(Name());
-    if (Chance(10)) return Filter::Comparison("Timestamp", op, Literal());
-    return Filter::Comparison(Name(), op, Literal());
+    if (Chance(10)) return Filter::Comparison("Timestamp", op, Value());
+    return Filter::Comparison(Name(), op, Value());
   }
 
   Filter RandomFilter(size_t leaves, size_t key_percent) {
