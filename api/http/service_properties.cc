@@ -36,11 +36,13 @@ Refusal ReadBoolean(const XmlElement& parent, const char* name, bool* value) {
   return std::nullopt;
 }
 
-Refusal ReadNumber(const XmlElement& parent, const char* name, uint32_t* value) {
+Refusal ReadNumber(const XmlElement& parent, const char* name, const ServiceError& if_too_large,
+                   uint32_t* value) {
   std::string text;
   if (auto refused = ReadText(parent, name, &text)) return refused;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  if (error != std::errc() || end != text.data() + text.size()) return InvalidValue();
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return InvalidValue();
+  if (error == std::errc::result_out_of_range) return if_too_large;
   return std::nullopt;
 }
 
@@ -60,7 +62,7 @@ Refusal ReadRetention(const XmlElement& parent, RetentionPolicy* retention) {
   if (auto refused = ReadBoolean(*node, "Enabled", &enabled)) return refused;
   if (!enabled) return std::nullopt;  // Days beside it mean nothing.
   uint32_t days = 0;
-  if (auto refused = ReadNumber(*node, "Days", &days)) return refused;
+  if (auto refused = ReadNumber(*node, "Days", InvalidDocument(), &days)) return refused;
   if (days < 1 || days > kRetentionDaysMax) return InvalidDocument();  // Recorded for too many.
   retention->days = days;
   return std::nullopt;
@@ -136,7 +138,9 @@ Refusal ReadCorsRule(const XmlElement& node, CorsRule* rule, size_t* bytes) {
   if (auto refused = ReadList(node, "AllowedMethods", &rule->methods, bytes)) return refused;
   if (auto refused = ReadHeaderList(node, "AllowedHeaders", &rule->allowed_headers, bytes)) return refused;
   if (auto refused = ReadHeaderList(node, "ExposedHeaders", &rule->exposed_headers, bytes)) return refused;
-  if (auto refused = ReadNumber(node, "MaxAgeInSeconds", &rule->max_age_seconds)) return refused;
+  if (auto refused = ReadNumber(node, "MaxAgeInSeconds", InvalidValue(), &rule->max_age_seconds)) {
+    return refused;
+  }
   if (rule->origins.empty() || rule->methods.empty()) return InvalidValue();
   for (const std::string& origin : rule->origins) {
     if (origin.size() > kCorsOriginBytesMax) return InvalidDocument();

@@ -94,6 +94,10 @@ TEST(ServicePropertiesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
   const std::pair<std::string, std::string> bad[] = {
       {logging("<RetentionPolicy><Enabled>true</Enabled><Days>366</Days></RetentionPolicy>"),
        "InvalidXmlDocument"},
+      {logging("<RetentionPolicy><Enabled>true</Enabled><Days>4294967296</Days></RetentionPolicy>"),
+       "InvalidXmlDocument"},
+      {logging("<RetentionPolicy><Enabled>true</Enabled><Days>4294967296x</Days></RetentionPolicy>"),
+       "InvalidXmlNodeValue"},
       {logging("<RetentionPolicy><Enabled>true</Enabled><Days>0</Days></RetentionPolicy>"),
        "InvalidXmlDocument"},
       {logging("<RetentionPolicy><Enabled>true</Enabled><Days>x</Days></RetentionPolicy>"),
@@ -115,6 +119,7 @@ TEST(ServicePropertiesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
       {Cors(Rule("http://a", "TRACE")), "InvalidXmlNodeValue"},
       {Cors(Rule("http://a&#10;b")), "InvalidXmlNodeValue"},
       {Cors(Rule("http://a", "GET", "", "", "-1")), "InvalidXmlNodeValue"},
+      {Cors(Rule("http://a", "GET", "", "", "4294967296")), "InvalidXmlNodeValue"},
       {Cors("<CorsRule><AllowedOrigins>*</AllowedOrigins></CorsRule>"), "MissingRequiredXmlNode"},
   };
   ServiceProperties before;
