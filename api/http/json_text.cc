@@ -179,6 +179,8 @@ void AppendXmlText(std::string* out, std::string_view text) {
       out->append("&#xD;");  // As it is, who reads it makes it a line feed.
     } else if (byte < 0x20 && c != '\n' && c != '\t') {
       out->append("\xEF\xBF\xBD");
+    } else if ((byte == 0xBE || byte == 0xBF) && out->ends_with("\xEF\xBF")) {
+      out->push_back('\xBD');  // U+FFFE and U+FFFF differ from U+FFFD in their last byte alone.
     } else {
       out->push_back(static_cast<char>(kByteForms[byte].escaped ? byte : kByteForms[byte].byte));
     }

@@ -12,6 +12,7 @@
 #include "api/entity.h"
 #include "api/etag.h"
 #include "api/http/json_reader.h"
+#include "api/http/json_text.h"
 #include "engine/base/user_key.h"
 #include "test/api/vector_file.h"
 #include "test/http/padded_body.h"
@@ -353,6 +354,12 @@ TEST(JsonTextTest, UrlKeysAreEncodedFromBothForms) {
     AppendUrlKey(&out, form);
     EXPECT_EQ(out, "a''b%22c%2F%C3%A9%EE%80%80%EF%BF%BD%F0%9F%98%80-._~");
   }
+}
+
+TEST(XmlTextTest, CharactersThatXmlCannotHoldAreReplaced) {
+  std::string xml;
+  AppendXmlText(&xml, "\x01\x1F\t\n|\uFFFE\uFFFF|\xF6\xBF\xBE\xF6\xBF\xBF|\uFFBF\u2FFE\uFFFD");
+  EXPECT_EQ(xml, "\uFFFD\uFFFD\t\n|\uFFFD\uFFFD|\uFFFD\uFFFD|\uFFBF\u2FFE\uFFFD");
 }
 
 // ---- Round trips: what is written is read back as it was.
