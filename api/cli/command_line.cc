@@ -300,7 +300,9 @@ void AddToolCommands(CLI::App& app, Words* words) {
   AddCommand(
       app, "verify",
       "Read every table file and check every seal, order and count (scrub reads logs and manifests, too)",
-      "partita verify --data ./store",
+      "partita verify --data ./store\n\n"
+      "Exit code 0: sound; 1: there is damage, or writes are lost at the end of a log; 3: it could not be "
+      "told",
       [words] { words->run = [words](Console& c) { return RunVerify(words->store, c); }; });
   CLI::App* inspect = AddCommand(
       app, "inspect", "Show one file of a store, also beside the process that has it open",

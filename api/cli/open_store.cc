@@ -31,6 +31,14 @@ Status WithAdvice(const Status& status, const StoreFlags& flags, bool would_crea
   return status;
 }
 
+// What no later opening finds again: it is told by the one that saw it, whichever command that is.
+void TellWhatIsVoid(const OpenReport& report, Console& console) {
+  for (const std::string& torn : report.torn_logs) console.err << "partita: " << torn << "\n";
+  for (const std::string& stranded : report.stranded_logs) console.err << "partita: " << stranded << "\n";
+  if (report.leftovers_kept.empty()) return;
+  console.err << "partita: files of no use are still there: " << report.leftovers_kept << "\n";
+}
+
 }  // namespace
 
 uint64_t RaiseDescriptorLimit() {
@@ -65,6 +73,7 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   Result<std::unique_ptr<Database>> database = Database::Open(options);
   watcher.Finish();
   if (!database.ok()) return WithAdvice(database.status(), flags, options.create_if_missing);
+  TellWhatIsVoid((*database)->open_report(), console);
   return database;
 }
 

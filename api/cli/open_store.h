@@ -17,7 +17,8 @@ enum class IfNoStore : uint8_t { kFail, kCreate };
 uint64_t RaiseDescriptorLimit();
 
 // Opens the store that the flags name, after RaiseDescriptorLimit; where that takes long, shows how far it
-// is. Errors say what to do about them on the command line.
+// is. What was cut off or lost at the ends of logs is told on the error stream, as it is told once (F33,
+// F80). Errors say what to do about them on the command line.
 Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store, Console& console);
 
 // For a command that writes, before it opens or reads anything: why --read-only does not go with it. kUsage.

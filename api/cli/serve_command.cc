@@ -185,11 +185,6 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
   out << "  recovery    " << (report.clean_shutdown ? "clean" : "after a stop that was not clean") << ", "
       << FormatCount(report.records_replayed) << " log records replayed, " << FormatSeconds(report.seconds)
       << "\n";
-  for (const std::string& torn : report.torn_logs) out << "  torn        " << torn << "\n";
-  for (const std::string& stranded : report.stranded_logs) out << "  lost        " << stranded << "\n";
-  if (!report.leftovers_kept.empty()) {
-    out << "  leftovers   files of no use are still there: " << report.leftovers_kept << "\n";
-  }
   if (report.shards_before != 0 && report.shards_before != report.shards) {
     out << "              re-divided from " << report.shards_before << " shards\n";
   }

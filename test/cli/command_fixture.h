@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "api/cli/command_line.h"
@@ -89,6 +90,19 @@ class CommandTest : public ::testing::Test {
     std::ostringstream whole;  // In one piece: a log file is megabytes.
     whole << std::ifstream(path, std::ios::binary).rdbuf();
     return std::move(whole).str();
+  }
+
+  // The last write of the log of a store that one command made.
+  void DamageLastFrame() const {
+    std::string log, last;
+    for (const auto& entry : std::filesystem::directory_iterator(store_ + "/log-1-0")) {
+      const std::string content = Read(entry.path());
+      if (content.find("PTLF") != std::string::npos) std::tie(log, last) = std::pair(content, entry.path());
+    }
+    const size_t frame = log.rfind("PTLF");
+    ASSERT_NE(frame, std::string::npos);
+    log[frame + 64] ^= 1;  // Its fields are none of what the seal says.
+    std::ofstream(last, std::ios::binary) << log;
   }
 
   std::string directory_;

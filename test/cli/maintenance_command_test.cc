@@ -12,6 +12,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class MaintenanceCommandTest : public CommandTest {
  protected:
@@ -208,6 +209,20 @@ TEST_F(MaintenanceCommandTest, AScrubFindsWhatRotsAndSaysSoInItsExitCode) {
   const CommandOutcome damaged = Run({"scrub", "--read-only"});
   EXPECT_EQ(damaged.code, ExitCode::kFindings) << damaged.out << damaged.err;
   EXPECT_THAT(damaged.out, HasSubstr(".sst"));
+}
+
+// Its opening is the last to see it. covers: F33 F80
+TEST_F(MaintenanceCommandTest, WhicheverCommandCutsATornLogTellsOfIt) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"scrub"}, {"verify"}, {"tables"}, {"backup", directory_ + "/monday"}}) {
+    store_ = directory_ + "/" + words[0];
+    ASSERT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
+    DamageLastFrame();
+    const CommandOutcome told = Run(words);
+    EXPECT_EQ(told.code, ExitCode::kOk) << told.err;
+    EXPECT_THAT(told.err, HasSubstr("partita: shard 0: 4096 bytes of the log behind position ")) << words[0];
+    EXPECT_THAT(Run({"tables"}).err, Not(HasSubstr("position"))) << words[0];
+  }
 }
 
 }  // namespace

@@ -163,15 +163,7 @@ TEST_F(ServeCommandTest, AReadOnlyStoreIsReadAndWritesAreRefused) {
 // covers: F33 F80
 TEST_F(ServeCommandTest, ATornLogIsToldAtTheStart) {
   ASSERT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
-  std::string log, last;
-  for (const auto& entry : std::filesystem::directory_iterator(store_ + "/log-1-0")) {
-    const std::string content = Read(entry.path());
-    if (content.find("PTLF") != std::string::npos) std::tie(log, last) = std::pair(content, entry.path());
-  }
-  const size_t frame = log.rfind("PTLF");
-  ASSERT_NE(frame, std::string::npos);
-  log[frame + 64] ^= 1;  // Its fields are none of what the seal says.
-  std::ofstream(last, std::ios::binary) << log;
+  DamageLastFrame();
   const CommandOutcome outcome =
       Serve({"--data", store_, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, {[this] {
               EXPECT_THAT(Get(PortBehind("admin=http://"), "/metrics"),
@@ -179,7 +171,7 @@ TEST_F(ServeCommandTest, ATornLogIsToldAtTheStart) {
               return Wish::kStop;
             }});
   EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("  torn        shard 0: 4096 bytes of the log behind position "));
+  EXPECT_THAT(outcome.err, HasSubstr("partita: shard 0: 4096 bytes of the log behind position "));
 }
 
 // ramfs knows no O_DIRECT. covers: F63
