@@ -27,6 +27,7 @@ class OpeningWatcher {
     }
     bar_->SetTotal(due, /*seconds_min=*/0);
     bar_->Update(done, 0);
+    TellThatItStops();
   }
 
   // Removes the bar.
@@ -35,10 +36,18 @@ class OpeningWatcher {
   }
 
  private:
+  // An opening is not interrupted: a command that notes interrupts by now ends behind it.
+  void TellThatItStops() {
+    if (stop_told_ || !console_.interrupts.Requested() || WouldWait(console_.err_descriptor)) return;
+    stop_told_ = true;
+    bar_->Message("stopping once the store is open; again to stop at once");
+  }
+
   Console& console_;
   const double long_seconds_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::optional<Progress> bar_;
+  bool stop_told_ = false;
 };
 
 }  // namespace partita

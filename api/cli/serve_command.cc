@@ -298,8 +298,11 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
   }
   // Who waited for READY may read no further, or hang; requests are served all the same.
   console.out_may_be_lost = true;
-  serving.Announce(console.out);
-  ServeUntilAsked(&serving, console);
+  // Who was asked to stop while the store was opened is ready for nobody.
+  if (!console.interrupts.Requested()) {
+    serving.Announce(console.out);
+    ServeUntilAsked(&serving, console);
+  }
   Tell(console, "stopping: requests in flight end, the store is flushed; again to stop at once");
   serving.Stop();
   const ExitCode code = CloseStore(serving.database(), ExitCode::kOk, console);

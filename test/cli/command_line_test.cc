@@ -152,6 +152,17 @@ TEST(ProgressTest, AnOpeningIsShownOnlyWhereItTakesLong) {
   }
 }
 
+TEST(ProgressTest, WhoAsksToStopDuringALongOpeningIsToldOnceThatItIsHeard) {
+  std::ostringstream out, err;
+  CountdownInterrupts interrupts(/*asked_max=*/0);
+  interrupts.Arm();
+  Console console{.out = out, .err = err, .interrupts = interrupts};
+  OpeningWatcher watcher(console, /*long_seconds=*/0);
+  watcher.Watch(100, 1'000);
+  watcher.Watch(200, 1'000);
+  EXPECT_EQ(err.str(), "stopping once the store is open; again to stop at once\n");
+}
+
 TEST(FiguresTest, SizesAreReadInPowersOf1024) {
   EXPECT_EQ(*ParseBytes("1048576"), 1048576u);
   EXPECT_EQ(*ParseBytes("64M"), 64u << 20);

@@ -117,6 +117,14 @@ TEST_F(ServeCommandTest, ItServesUntilItIsAskedToStopAndLeavesTheStoreInOrder) {
   EXPECT_TRUE((*database)->open_report().clean_shutdown);
 }
 
+// Scripts would wait for READY, and then find nobody.
+TEST_F(ServeCommandTest, AskedToStopWhileTheStoreIsOpenedItStopsWithoutBeingReady) {
+  const CommandOutcome outcome = Run({"serve", "--listen", "127.0.0.1:0"}, /*interrupt_after=*/0);
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(HasSubstr("READY")));
+  EXPECT_THAT(outcome.out, HasSubstr("stopped\n"));
+}
+
 // Nobody else than this machine reaches the default account but by a page that it shows.
 TEST_F(ServeCommandTest, ForeignNamesAreNoneOfTheDefaultAccount) {
   const auto host_style = [this] {
