@@ -22,11 +22,23 @@ namespace {
 constexpr std::chrono::milliseconds kGatherTime{100};
 constexpr int kPatienceMs = 1'000;  // At the end, and where it leaves a file.
 
+bool IsPipe(const std::string& path) {
+  struct stat found {};
+  return ::stat(path.c_str(), &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
 Result<int> OpenForAppend(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-  if (descriptor < 0) return Status::IoError("access log " + path + ": " + std::strerror(errno));
-  return descriptor;
+  // Else opening a pipe waits for its reader.
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640);
+  if (descriptor < 0 && errno == ENXIO && IsPipe(path)) {
+    return Status::IoError("access log " + path + ": nobody reads the pipe");
+  }
+  // A write that finds no room waits, as WriteAll has it.
+  if (descriptor >= 0 && ::fcntl(descriptor, F_SETFL, O_APPEND) == 0) return descriptor;
+  const Status failed = Status::IoError("access log " + path + ": " + std::strerror(errno));
+  if (descriptor >= 0) ::close(descriptor);
+  return failed;
 }
 
 void CloseUnlessStandard(int descriptor) {

@@ -27,7 +27,8 @@ namespace partita {
 // not wait for who takes nothing for a second.
 class AccessLogFile {
  public:
-  // Appends to `path`, or to standard output for "-". kIoError; kResourceExhausted: there is no thread.
+  // Appends to `path`, or to standard output for "-". kIoError, also for a pipe that nobody reads: neither
+  // this nor Reopen waits for a reader. kResourceExhausted: there is no thread.
   static Result<std::unique_ptr<AccessLogFile>> Open(const std::string& path);
   ~AccessLogFile();  // Writes what is left, as far as it is taken.
 

@@ -69,6 +69,21 @@ LineCount CountLines(const std::string& text) {
   return count;
 }
 
+// Else a reload, and the certificate that is renewed with it, would wait for the reader.
+TEST_F(AccessLogFileTest, APipeThatNobodyReadsIsRefusedAtOnce) {
+  const std::string path = directory_ + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const auto refused = AccessLogFile::Open(path);
+  EXPECT_EQ(refused.code(), Code::kIoError);
+  EXPECT_THAT(refused.status().message(), HasSubstr("pipe: nobody reads the pipe"));
+  const auto log = AccessLogFile::Open(directory_ + "/log");
+  ASSERT_TRUE(log.ok());
+  EXPECT_EQ((*log)->Reopen(path).code(), Code::kIoError);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_TRUE((*log)->Reopen(path).ok());
+  close(reader);
+}
+
 TEST_F(AccessLogFileTest, ARequestIsOneLineOfFields) {
   {
     auto log = AccessLogFile::Open(directory_ + "/log");
