@@ -200,6 +200,10 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
                "; allow_volatile_storage (--allow-volatile-storage) opens it nevertheless (F5)")
         .WithDetail(static_cast<uint16_t>(Unmet::kStableStorage));
   }
+  Status place;
+  if (!options.read_only)
+    place = runtime->RunToEnd(Store::CheckPlace(runtime->files(), options.create_if_missing));
+  if (!place.ok()) return place.WithContext("opening '" + options.directory + "'");
   Result<std::unique_ptr<Database>> database = OpenOn(*runtime, options);
   if (!database.ok())
     return WithAdvice(database.status(), options).WithContext("opening '" + options.directory + "'");

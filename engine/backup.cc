@@ -275,6 +275,13 @@ Task<Status> CheckEmpty(FileSystem& to) {
                                   "'; name a new or an empty one");
 }
 
+// Whether MakeRoom may make some.
+Task<Status> CheckRoom(FileSystem& to) {
+  PARTITA_CO_ASSIGN(const bool unfinished, co_await to.Exists(MetaPath(kUnfinishedKey)));
+  if (unfinished) co_return Status();
+  co_return co_await CheckEmpty(to);
+}
+
 // Removes an unfinished attempt, its mark last.
 Task<Status> RemoveUnfinished(FileSystem& to) {
   for (const char* directory : {kObjectDirectory, kMetaDirectory}) {
@@ -423,6 +430,7 @@ Task<Result<BackupReport>> RestoreBackup(Clock& clock, uint64_t random, FileSyst
                                          const BackupOptions& options) {
   ReadOnlyFileSystem source(from);
   PARTITA_CO_ASSIGN(BackupContents contents, co_await ReadBackup(source));
+  PARTITA_CO_TRY(co_await CheckRoom(to));  // Before the lock leaves a file in a directory that is another's.
   PARTITA_CO_ASSIGN(auto lock, co_await to.Lock(0));
   PARTITA_CO_TRY(co_await MakeRoom(to));
   PARTITA_CO_TRY(BeginNewLife(contents.record, clock.WallTicks(), random, &contents.image));

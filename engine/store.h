@@ -96,6 +96,10 @@ class Store {
   // kNotFound: no store here and create_if_missing is false. kInvalidArgument: the directory holds
   // something else. kCorruption: store files without their root (F69), or damaged roots (F39).
   static Task<Result<std::unique_ptr<Store>>> Open(Runtime& runtime, StoreOptions options);
+
+  // For who opens a directory of a user's choice, before Open leaves a file LOCK in it: kInvalidArgument
+  // where it is no store's, kNotFound where there is no store and none is to be made. Ok promises nothing.
+  static Task<Status> CheckPlace(FileSystem& files, bool create_if_missing);
   ~Store();
 
   // F7. Nothing else may run or start.
@@ -250,7 +254,7 @@ class Store {
   Task<Status> OpenObjects(IfMissing if_missing);
   Task<void> JoinReads();
   Task<Status> RefuseManifests();
-  Task<Status> CheckEmptyDirectory();
+  static Task<Status> CheckEmptyDirectory(FileSystem& files);
   Task<Status> OpenAllShards();
   Task<Status> OpenShards(uint32_t first, uint32_t count);
   static Task<void> OpenOneShard(Store* store, ShardId id, Shard::Opened* out);

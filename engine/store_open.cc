@@ -69,6 +69,10 @@ uint64_t EntryBytesMin(const MemoryPlan& plan, const StoreOptions& options) {
   return options.table_file_bytes * kTableMemoryAKey * options.shards / plan.compaction_bytes;
 }
 
+Status NoStoreHere() {
+  return Status::NotFound("there is no store in this directory; to create one, say so (create_if_missing)");
+}
+
 }  // namespace
 
 Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions options) {
@@ -251,8 +255,8 @@ Task<Status> Store::SaveCatalog(Catalog next) {
   co_return Status();
 }
 
-Task<Status> Store::CheckEmptyDirectory() {
-  PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await runtime_.files().List(""));
+Task<Status> Store::CheckEmptyDirectory(FileSystem& files) {
+  PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await files.List(""));
   bool has_more = false;
   for (const DirectoryEntry& entry : entries) {
     if (entry.name == "LOCK") continue;
@@ -263,7 +267,7 @@ Task<Status> Store::CheckEmptyDirectory() {
     co_return Status::InvalidArgument("the directory is not a Partita store: it holds '" + entry.name +
                                       "' but no meta/catalog; name an empty or a new directory");
   }
-  PARTITA_CO_ASSIGN(std::vector<std::string> others, co_await runtime_.files().ListOthers());
+  PARTITA_CO_ASSIGN(std::vector<std::string> others, co_await files.ListOthers());
   for (const std::string& other : others) {
     // What a creation that was interrupted leaves, and what a new file system has.
     const bool is_known = other == kMetaDirectory || other == kObjectDirectory ||
@@ -273,17 +277,17 @@ Task<Status> Store::CheckEmptyDirectory() {
                                       "'; name an empty or a new directory for a store");
   }
   bool has_log = false;
-  PARTITA_CO_ASSIGN(has_log, co_await runtime_.files().Exists(LogDirectory(1, ShardId(0))));
+  PARTITA_CO_ASSIGN(has_log, co_await files.Exists(LogDirectory(1, ShardId(0))));
   bool has_meta = false;
-  PARTITA_CO_ASSIGN(has_meta, co_await runtime_.files().Exists(kMetaDirectory));
+  PARTITA_CO_ASSIGN(has_meta, co_await files.Exists(kMetaDirectory));
   if (has_meta) {
-    PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> meta, co_await runtime_.files().List(kMetaDirectory));
+    PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> meta, co_await files.List(kMetaDirectory));
     for (const DirectoryEntry& entry : meta) has_more = has_more || entry.name.starts_with("shard-");
   }
   bool has_tables = false;
-  PARTITA_CO_ASSIGN(has_tables, co_await runtime_.files().Exists(kObjectDirectory));
+  PARTITA_CO_ASSIGN(has_tables, co_await files.Exists(kObjectDirectory));
   if (has_tables) {
-    PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> tables, co_await runtime_.files().List(kObjectDirectory));
+    PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> tables, co_await files.List(kObjectDirectory));
     has_more = has_more || !tables.empty();
   }
   if (has_log || has_more) {
@@ -292,6 +296,16 @@ Task<Status> Store::CheckEmptyDirectory() {
         "or move the directory away");
   }
   co_return Status();
+}
+
+Task<Status> Store::CheckPlace(FileSystem& files, bool create_if_missing) {
+  PARTITA_CO_ASSIGN(const bool has_lock, co_await files.Exists("LOCK"));
+  if (has_lock) co_return Status();  // Who holds it may be making a store.
+  const Result<std::optional<StoreId>> id = co_await ReadStoreId(files);
+  if (!id.ok() || id->has_value()) co_return Status();  // Of damage the opening tells.
+  const Status empty = co_await CheckEmptyDirectory(files);
+  if (empty.ok() && !create_if_missing) co_return NoStoreHere();
+  co_return empty.code() == Code::kInvalidArgument ? empty : Status();
 }
 
 Task<Status> Store::OpenObjects(IfMissing if_missing) {
@@ -312,11 +326,8 @@ Task<Status> Store::FindOrCreateCatalog() {
     co_return Status::InvalidArgument("a store cannot be created by opening it for reading only");
   }
   if (!id.has_value()) {
-    PARTITA_CO_TRY(co_await CheckEmptyDirectory());
-    if (!options_.create_if_missing) {
-      co_return Status::NotFound(
-          "there is no store in this directory; to create one, say so (create_if_missing)");
-    }
+    PARTITA_CO_TRY(co_await CheckEmptyDirectory(runtime_.files()));
+    if (!options_.create_if_missing) co_return NoStoreHere();
   }
   IfMissing if_missing = id.has_value() ? IfMissing::kFail : IfMissing::kCreate;
   StoreId store = id.has_value() ? *id : StoreId(runtime_.RandomU64() | 1);

@@ -84,6 +84,14 @@ class PosixLock final : public DirectoryLock {
   const uint32_t generation_ = WatchForks();
 };
 
+// Whether nothing stands there but what a holder writes: in a foreign directory the file may be anybody's.
+bool IsHoldersText(int descriptor) {
+  char text[16] = "";
+  const ssize_t size = pread(descriptor, text, sizeof text, 0);
+  if (size < 0 || size == sizeof text) return false;
+  return std::all_of(text, text + size, [](char c) { return c == '\n' || c == 0 || (c >= '0' && c <= '9'); });
+}
+
 // Who holds the lock, for a message: its process id stands in the file.
 std::string HolderOf(int descriptor) {
   char text[16] = "";
@@ -358,7 +366,8 @@ Result<std::unique_ptr<DirectoryLock>> PosixFileSystem::TryLockNow(LockKind kind
   if (!writer) return std::unique_ptr<DirectoryLock>(std::move(lock));
   // Only a hint for messages: the lock holds whether or not it can be written.
   const std::string holder = std::to_string(getpid()) + "\n";
-  if (ftruncate(descriptor, 0) == 0) (void)!pwrite(descriptor, holder.data(), holder.size(), 0);
+  if (IsHoldersText(descriptor) && ftruncate(descriptor, 0) == 0)
+    (void)!pwrite(descriptor, holder.data(), holder.size(), 0);
   return std::unique_ptr<DirectoryLock>(std::move(lock));
 }
 

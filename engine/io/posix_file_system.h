@@ -44,7 +44,8 @@ class PosixFileSystem final : public FileSystem {
   Task<Result<bool>> Exists(std::string_view path) override;
   Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) override;
 
-  // The lock is flock(2) on the file LOCK, which holds the holder's process id in decimal.
+  // The lock is flock(2) on the file LOCK, which holds the holder's process id in decimal. One with other
+  // content keeps that: it is of no store.
   Task<Result<std::unique_ptr<DirectoryLock>>> Lock(uint64_t wait_ns) override;
   Task<Result<std::unique_ptr<DirectoryLock>>> LockShared(uint64_t wait_ns) override;
   Task<Result<uint64_t>> FreeBytes() override;

@@ -184,6 +184,18 @@ TEST_F(MaintenanceCommandTest, ARestoreOfWhatIsNoBackupMakesNoDirectory) {
   EXPECT_FALSE(std::filesystem::exists(store_));
 }
 
+TEST_F(MaintenanceCommandTest, ARestoreToWhereSomethingIsLeavesThatAsItWas) {
+  FillStore();
+  const std::string backup = directory_ + "/backup";
+  ASSERT_EQ(Run({"backup", backup}).code, ExitCode::kOk);
+  store_ = directory_ + "/letters";
+  std::filesystem::create_directory(store_);
+  Write("letters/letter.txt", "dear");
+  const CommandOutcome refused = Run({"restore", backup});
+  EXPECT_THAT(refused.err, HasSubstr("it holds 'letter.txt'"));
+  EXPECT_FALSE(std::filesystem::exists(store_ + "/LOCK"));
+}
+
 TEST_F(MaintenanceCommandTest, ARateAtWhichNothingWouldEndIsRefused) {
   FillStore();
   for (const char* rate : {"0", "0.5", "0M", "50", "63K"}) {

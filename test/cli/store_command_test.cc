@@ -102,6 +102,22 @@ TEST_F(StoreCommandTest, WhatCannotBeOpenedIsToldInWordsOfTheCommandLine) {
   }
 }
 
+// Its name may be a slip.
+TEST_F(StoreCommandTest, ADirectoryThatIsNoStoreIsLeftAsItWas) {
+  std::filesystem::create_directory(store_);
+  EXPECT_EQ(Run({"tables"}).code, ExitCode::kFailed);
+  EXPECT_FALSE(std::filesystem::exists(store_ + "/LOCK"));
+  Write("store/letter.txt", "dear");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"tables"}, {"create-table", "Letters"}}) {
+    EXPECT_THAT(Run(words).err, HasSubstr("it holds 'letter.txt'")) << words[0];
+    EXPECT_FALSE(std::filesystem::exists(store_ + "/LOCK")) << words[0];
+  }
+  const std::string lock = Write("store/LOCK", "of a door\n");
+  EXPECT_THAT(Run({"create-table", "Letters"}).err, HasSubstr("it holds 'letter.txt'"));
+  EXPECT_EQ(Read(lock), "of a door\n");
+}
+
 TEST_F(StoreCommandTest, KeysAtWhichATableIsDividedMustRise) {
   for (const std::vector<std::string>& keys : {std::vector<std::string>{"b", "a"}, {"b", "b"}}) {
     const CommandOutcome outcome = Run({"create-table", "Things", "--split", keys[0], "--split", keys[1]});
