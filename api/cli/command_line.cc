@@ -143,7 +143,9 @@ void AddTransferCommands(CLI::App& app, Words* words) {
                    "Default: by the file's ending (.jsonl, .csv), else jsonl")
       ->check(CLI::IsMember({"jsonl", "csv"}))
       ->type_name("FORMAT");
-  export_->add_option("-o,--output", words->export_.file, "Where to; default: standard output")
+  export_
+      ->add_option("-o,--output", words->export_.file,
+                   "Where to, as FILE.partita-partial until it is whole; default: standard output")
       ->check(NotEmpty())
       ->type_name("FILE");
   export_->add_flag("--skip-damage", words->export_.skip_damage, kSkipDamageHelp);

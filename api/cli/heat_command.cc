@@ -1,13 +1,11 @@
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
 #include "api/cli/heat_picture.h"
 #include "api/cli/heat_png.h"
 #include "api/cli/open_store.h"
+#include "api/cli/output_file.h"
 #include "api/http/admin_client.h"
 
 // partita heat.
@@ -18,12 +16,12 @@ namespace {
 
 static_assert(kHeatSecondsMax == 14 * 86'400, "as the message says");
 
-Status WriteFile(const std::string& path, std::string_view text) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  return file ? Status() : Status(Code::kIoError, "cannot write '" + path + "': " + std::strerror(errno));
+ExitCode WriteFile(const std::string& path, std::string_view text, Console& console) {
+  OutputFile file(path, console);
+  Status written = file.Open();
+  if (written.ok()) written = file.Write(text);
+  if (written.ok()) written = file.Finish();
+  return written.ok() ? ExitCode::kOk : Fail(console, written);
 }
 
 Result<std::string> TargetOf(const StoreFlags& store, const HeatFlags& flags) {
@@ -51,14 +49,8 @@ ExitCode RunHeat(const StoreFlags& store, const HeatFlags& flags, Console& conso
   const Result<HeatReport> report = ParseHeatJson(*answer);
   if (!report.ok()) return Fail(console, report.status());
   const auto by = static_cast<HeatMetric>(metric - kHeatMetricNames.begin());
-  if (!flags.html.empty()) {
-    const Status written = WriteFile(flags.html, HeatHtml(*report, by));
-    return written.ok() ? ExitCode::kOk : Fail(console, written);
-  }
-  if (!flags.png.empty()) {
-    const Status written = WriteFile(flags.png, HeatImage(*report, by).Encode());
-    return written.ok() ? ExitCode::kOk : Fail(console, written);
-  }
+  if (!flags.html.empty()) return WriteFile(flags.html, HeatHtml(*report, by), console);
+  if (!flags.png.empty()) return WriteFile(flags.png, HeatImage(*report, by).Encode(), console);
   if (store.json) {
     console.out << *answer;
     return ExitCode::kOk;

@@ -57,7 +57,7 @@ TEST_F(ExportCommandTest, JsonLinesComeBackAsTheyWereImported) {
   const CommandOutcome exported = Run({"export", "--table", "Things", "-o", out});
   EXPECT_EQ(exported.code, ExitCode::kOk) << exported.err;
   EXPECT_EQ(WithoutTimestamps(Read(out)), WithoutTimestamps(AwkwardRecords()));
-  EXPECT_FALSE(std::filesystem::exists(out + ".partial"));
+  EXPECT_FALSE(std::filesystem::exists(out + ".partita-partial"));
 }
 
 TEST_F(ExportCommandTest, CsvExportedAndImportedAgainGivesTheSameTable) {
@@ -120,7 +120,7 @@ TEST_F(ExportCommandTest, WhatReplacesAPrivateFileIsPrivate) {
     struct stat info {};
     ASSERT_EQ(stat(file.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, mode);
-    EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
+    EXPECT_FALSE(std::filesystem::exists(file + ".partita-partial"));
   }
   EXPECT_EQ(WithoutTimestamps(Read(file)), WithoutTimestamps(AwkwardRecords()));
 }
@@ -128,16 +128,23 @@ TEST_F(ExportCommandTest, WhatReplacesAPrivateFileIsPrivate) {
 TEST_F(ExportCommandTest, RefusesAFileThatAnotherExportIsWriting) {
   ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
   const std::string out = directory_ + "/out.jsonl";
-  const std::string partial = Write("out.jsonl.partial", "half");
+  const std::string partial = Write("out.jsonl.partita-partial", "half");
   const int other = ::open(partial.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);
   const CommandOutcome refused = Run({"export", "--table", "Things", "-o", out});
   EXPECT_EQ(refused.code, ExitCode::kFailed);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("another export"), HasSubstr(partial)));
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("another command"), HasSubstr(partial)));
   EXPECT_EQ(Read(partial), "half");
   ::close(other);  // It was killed.
   EXPECT_EQ(Run({"export", "--table", "Things", "-o", out}).code, ExitCode::kOk);
   EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
+TEST_F(ExportCommandTest, AFileThatSomebodyElseCalledPartialIsLeftAlone) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  const std::string download = Write("out.csv.partial", "half of it");
+  EXPECT_EQ(Run({"export", "--table", "Things", "-o", directory_ + "/out.csv"}).code, ExitCode::kOk);
+  EXPECT_EQ(Read(download), "half of it");
 }
 
 // Puts another file in the place of the one that is being written, when it is asked whether to stop.
@@ -160,7 +167,7 @@ TEST_F(ExportCommandTest, WhatTookThePlaceOfItsFileIsNotPassedOffAsWhole) {
   ASSERT_EQ(Run({"import", Write("in.jsonl", records), "--table", "Things", "--create"}).code, ExitCode::kOk);
   const std::string out = directory_ + "/out.jsonl";
   std::ostringstream told, err;
-  ReplacingInterrupts interrupts(out + ".partial");
+  ReplacingInterrupts interrupts(out + ".partita-partial");
   Console console{.out = told, .err = err, .interrupts = interrupts};
   const ExitCode code = RunCommandLine({"export", "--table", "Things", "-o", out, "--data", store_,
                                         "--memory", "64M", "--shards", "1", "--io", "threads"},
@@ -168,7 +175,7 @@ TEST_F(ExportCommandTest, WhatTookThePlaceOfItsFileIsNotPassedOffAsWhole) {
   EXPECT_EQ(code, ExitCode::kFailed);
   EXPECT_THAT(err.str(), HasSubstr("was removed or replaced"));
   EXPECT_FALSE(std::filesystem::exists(out));
-  EXPECT_EQ(Read(out + ".partial"), "of somebody else\n");
+  EXPECT_EQ(Read(out + ".partita-partial"), "of somebody else\n");
 }
 
 TEST_F(ExportCommandTest, WritesToTheConsoleWhenNoFileIsNamed) {
@@ -185,7 +192,7 @@ TEST_F(ExportCommandTest, LeavesNoFileWhenItIsInterrupted) {
   EXPECT_EQ(stopped.code, ExitCode::kFailed);
   EXPECT_THAT(stopped.err, HasSubstr("interrupted"));
   EXPECT_FALSE(std::filesystem::exists(out));
-  EXPECT_FALSE(std::filesystem::exists(out + ".partial"));
+  EXPECT_FALSE(std::filesystem::exists(out + ".partita-partial"));
 }
 
 TEST_F(ExportCommandTest, HowMuchWentOutBeforeAnInterruptIsTold) {
@@ -224,7 +231,7 @@ TEST_F(ExportCommandTest, WhereALinkLeadsToIsWrittenAndTheLinkStays) {
     EXPECT_TRUE(std::filesystem::is_symlink(link));
     EXPECT_TRUE(std::filesystem::is_symlink(link + ".second"));
     EXPECT_EQ(WithoutTimestamps(Read(directory_ + "/real/" + name)), WithoutTimestamps(AwkwardRecords()));
-    EXPECT_FALSE(std::filesystem::exists(directory_ + "/real/" + name + ".partial"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ + "/real/" + name + ".partita-partial"));
   }
 }
 
@@ -261,7 +268,7 @@ TEST_F(ExportCommandTest, ADeviceIsWrittenToAndStays) {
   EXPECT_EQ(refused.code, ExitCode::kFailed);
   EXPECT_THAT(refused.err, AllOf(HasSubstr(full), HasSubstr("No space left")));
   EXPECT_TRUE(std::filesystem::is_character_file(full));
-  EXPECT_FALSE(std::filesystem::exists(null + ".partial"));
+  EXPECT_FALSE(std::filesystem::exists(null + ".partita-partial"));
 }
 
 TEST_F(ExportCommandTest, APipeIsWrittenToAndStays) {
@@ -292,7 +299,7 @@ TEST_F(ExportCommandTest, WhatCanBeNoFileIsRefused) {
   const CommandOutcome directory = Run({"export", "--table", "Things", "-o", directory_});
   EXPECT_EQ(directory.code, ExitCode::kUsage);
   EXPECT_THAT(directory.err, HasSubstr("is a directory; name a file"));
-  EXPECT_FALSE(std::filesystem::exists(directory_ + ".partial"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + ".partita-partial"));
 }
 
 TEST_F(ExportCommandTest, AnEndingThatTellsNoFormatGivesJsonLines) {

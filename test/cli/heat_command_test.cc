@@ -90,6 +90,14 @@ TEST_F(HeatCommandTest, ItWritesAPageThatNeedsNothingElse) {
   EXPECT_NE(Heat({"--html", directory_ + "/none/heat.html"}).code, ExitCode::kOk);
 }
 
+TEST_F(HeatCommandTest, UntilAPageIsWholeTheEarlierOneStands) {
+  const std::string file = Write("heat.html", "earlier"), earlier = directory_ + "/earlier.html";
+  std::filesystem::create_hard_link(file, earlier);
+  ASSERT_EQ(Heat({"--html", file}).code, ExitCode::kOk);
+  EXPECT_THAT(Read(file), HasSubstr("{\"shown\":"));
+  EXPECT_EQ(Read(earlier), "earlier") << "it was written beside it, and renamed";
+}
+
 TEST_F(HeatCommandTest, ItWritesAPicture) {
   const std::string file = directory_ + "/heat.png";
   ASSERT_EQ(Heat({"--by", "writes", "--last", "60s", "--png", file}).code, ExitCode::kOk);
