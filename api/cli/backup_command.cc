@@ -95,8 +95,10 @@ ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& 
   Result<BackupReport> done = Database::Restore(flags.directory, store.directory, OptionsOf(flags, &watcher));
   watcher.Finish();
   if (!done.ok()) {
-    const ExitCode code = FailToStart(console, done.status());
-    if (done.code() == Code::kCorruption)
+    // What is there already is no damage.
+    const bool is_damage = done.code() == Code::kCorruption;
+    const ExitCode code = is_damage ? Fail(console, done.status()) : NotMade(console, done.status());
+    if (is_damage)
       console.err << "partita: restore another backup; " << AdviceForDamagedBackup(flags.directory) << "\n";
     return code;
   }

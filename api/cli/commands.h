@@ -143,7 +143,7 @@ struct ScrubFlags {
 ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& console);
 
 // backup: a verified copy of the store in a new directory; kFindings when it was made, but its base is
-// damaged, and kFailed when it was not. restore: a store made of one, in --data.
+// damaged, and kFailed when it was not. restore: a store made of one, in --data; kFindings for damage alone.
 struct BackupFlags {
   std::string directory;  // The backup's.
   std::string base;       // An earlier backup to share files with; backup only.

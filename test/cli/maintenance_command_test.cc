@@ -192,6 +192,7 @@ TEST_F(MaintenanceCommandTest, ARestoreToWhereSomethingIsLeavesThatAsItWas) {
   std::filesystem::create_directory(store_);
   Write("letters/letter.txt", "dear");
   const CommandOutcome refused = Run({"restore", backup});
+  EXPECT_EQ(refused.code, ExitCode::kFailed) << "1 would tell of damage";
   EXPECT_THAT(refused.err, HasSubstr("it holds 'letter.txt'"));
   EXPECT_FALSE(std::filesystem::exists(store_ + "/LOCK"));
 }
