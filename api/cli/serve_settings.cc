@@ -136,12 +136,13 @@ Status TakeAccounts(const ServeFlags& flags, const SettingsFile& file, std::stri
 }
 
 Status TakeAdmin(const ServeFlags& flags, const SettingsFile& file, ServeSettings* settings) {
+  settings->admin_public = flags.admin_public || file.admin_public.value_or(false);
   std::string text = flags.admin;
   TakeIfEmpty(&text, file.admin);
   if (text.empty()) return Status();
   PARTITA_ASSIGN(ListenAddress address, ParseListenAddress(text, /*tls=*/false));
   if (address.tls) return Status::InvalidArgument("the admin address speaks plain HTTP only: " + text);
-  if (!address.loopback && !flags.admin_public && !file.admin_public.value_or(false)) {
+  if (!address.loopback && !settings->admin_public) {
     return Status::InvalidArgument("the admin address " + text +
                                    " can be reached from other machines and asks nobody who he is; if that "
                                    "is meant, add --admin-public");
@@ -286,6 +287,7 @@ std::vector<std::string> SettingsOfNextStart(const ServeSettings& running, const
   compare("listen", running.listen, wanted.listen);
   compare("accounts", running.accounts, wanted.accounts);
   compare("admin", running.admin, wanted.admin);
+  compare("admin-public", running.admin_public, wanted.admin_public);
   compare("admin-hosts", running.admin_hosts, wanted.admin_hosts);
   compare("path-style-hosts", running.path_style_hosts, wanted.path_style_hosts);
   compare("connections-max", running.connections_max, wanted.connections_max);

@@ -33,6 +33,7 @@ struct ServeSettings {
   std::string accounts_from;          // For the start-up lines: "the command line" and so on.
   bool accounts_are_default = false;  // Nobody configured any.
   std::optional<ListenAddress> admin;
+  bool admin_public = false;               // `admin` may be an address that others reach.
   std::vector<std::string> admin_hosts;    // Names it may be asked by, beside addresses and localhost.
   std::string certificate_file, key_file;  // Both or none.
   std::string access_log;                  // A file, "-" for standard output, or empty: none.

@@ -375,6 +375,7 @@ TEST_F(ServeCommandTest, AReloadTakesOtherFilesAndSaysWhatWaitsForTheNextStart) 
     std::ofstream(file) << "cert = \"" << certificate.certificate_path() << "\"\nkey-file = \""
                         << certificate.key_path() << "\"\naccess-log = \"" << log
                         << "\"\nconnections-max = " << connections
+                        << "\nadmin-public = " << (connections > 100 ? "true" : "false")
                         << "\n[[account]]\nname = \"contoso\"\nkeys = [\"c2VjcmV0\"]\ndisabled = true\n";
   };
   const auto name = [this] {
@@ -394,7 +395,7 @@ TEST_F(ServeCommandTest, AReloadTakesOtherFilesAndSaysWhatWaitsForTheNextStart) 
        },
        [&] {
          EXPECT_THAT(printed(), HasSubstr("; changed, and in force from the next start on: "
-                                          "connections-max\n"));
+                                          "admin-public, connections-max\n"));
          EXPECT_EQ(name(), "second");
          EXPECT_TRUE(std::filesystem::exists(new_log));
          std::ofstream(file) << "connections-max = 0\n";
