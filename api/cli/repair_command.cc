@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
@@ -99,10 +100,15 @@ ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& c
   options.apply = flags.apply;
   options.memory_bytes = std::max(store.memory_bytes / 2, kRepairMemoryMin);
   options.account = store.account;
-  // The list before all else (F53). As JSON it is one object, which ends with where the old files are.
+  // The list before all else (F53). As JSON it is one object, which tells where the old files are, and so
+  // comes at the end, whichever that is.
   bool listed = false;
+  std::optional<RepairReport> to_list;
   options.found = [&](const RepairReport& findings) {
-    if (store.json) return;
+    if (store.json) {
+      to_list = findings;
+      return;
+    }
     watcher.Finish();
     PrintReport(console.out, ReportOf(findings, store.directory, flags.apply));
     console.out << "repairing; interrupted before the end this leaves the store as it was, or repaired"
@@ -111,6 +117,7 @@ ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& c
   };
   const Result<RepairReport> found = Database::Repair(store.directory, options);
   watcher.Finish();
+  if (!found.ok() && to_list) PrintReportJson(console.out, ReportOf(*to_list, store.directory, flags.apply));
   if (!found.ok()) return FailToStart(console, found.status());
   const Report report = ReportOf(*found, store.directory, flags.apply);
   if (store.json) {

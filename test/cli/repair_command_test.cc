@@ -87,6 +87,21 @@ TEST_F(RepairCommandTest, ALostCatalogComesBackUnderOtherNames) {
   EXPECT_THAT(Run({"get", "recovered000001", "anna", "2"}).out, HasSubstr("12.5"));
 }
 
+// Interrupted at each place in turn, until it comes to its end.
+TEST_F(RepairCommandTest, ARepairThatFailsStillListsAsJsonWhatItFound) {
+  FillStore();
+  Flip("meta/shard-1-0", 60);
+  bool listed = false;
+  CommandOutcome outcome{.code = ExitCode::kFailed};
+  for (uint64_t asked = 1; outcome.code == ExitCode::kFailed && asked < 200; ++asked) {
+    outcome = Run({"repair", "--apply", "--json"}, asked);
+    listed = listed ||
+             (outcome.code == ExitCode::kFailed && outcome.out.find("\"damaged\":[{") != std::string::npos);
+  }
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_TRUE(listed);
+}
+
 TEST_F(RepairCommandTest, AnswersAsJsonAndRefusesContradictions) {
   FillStore();
   Flip("meta/catalog", 60);
