@@ -30,7 +30,9 @@ void RepairSurvey::ListDamages() {
     RepairDamage damage{.file = "meta/catalog", .reason = catalog_damage_.ToString()};
     damage.consequence =
         "made anew from what is left: " + Number(found_.catalog.tables.size()) +
-        " tables come back under names like recovered000007, without their access policies "
+        " tables come back, whosesoever they were, as tables of account " + world_.account +
+        " (RepairOptions::account, --account), under names like recovered000007, without their access "
+        "policies "
         "and service properties; one that was deleted just before may be among them, one "
         "of whose entities nothing is left is not; of a range that had moved to another shard, or was about "
         "to, what had been deleted may be back";

@@ -82,6 +82,9 @@ TEST_F(RepairCommandTest, ListsFirstThenRepairsAndKeepsTheOldBytes) {
 TEST_F(RepairCommandTest, ALostCatalogComesBackUnderOtherNames) {
   FillStore();
   fs::remove(store_ + "/meta/catalog");
+  EXPECT_THAT(Run({"repair"}).out,
+              HasSubstr("whosesoever they were, as tables of account devstoreaccount1 "));
+  EXPECT_THAT(Run({"--account", "contoso", "repair"}).out, HasSubstr("as tables of account contoso "));
   EXPECT_EQ(Run({"repair", "--apply"}).code, ExitCode::kOk);
   EXPECT_THAT(Run({"tables"}).out, HasSubstr("recovered000001"));
   EXPECT_THAT(Run({"get", "recovered000001", "anna", "2"}).out, HasSubstr("12.5"));
