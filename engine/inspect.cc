@@ -76,9 +76,12 @@ struct MetaFile {
   bool readable = false;
 };
 
-Task<Result<std::string>> ReadWhole(FileSystem* files, std::string name) {
+enum class Look : uint8_t { kFirst, kPastTheCache };
+
+Task<Result<std::string>> ReadWhole(FileSystem* files, std::string name, Look look) {
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files->Open(name, OpenMode::kRead, FileIo::kBuffered));
+  if (look == Look::kPastTheCache) (void)co_await file->DropCache();
   Result<std::string> bytes = co_await ReadMetaBytes(*file);
   // Who names a file as large as no value has named a wrong one.
   if (bytes.code() == Code::kCorruption) co_return Status::InvalidArgument(bytes.status().message());
@@ -103,7 +106,12 @@ Result<MetaFile> ReadMetaFile(const std::string& path, const std::string& kind) 
   }
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> files,
                  PosixFileSystem::Open(place.directory, BatchReads::kCallByCall));
-  PARTITA_ASSIGN(std::string bytes, RunBlocking(ReadWhole(files.get(), place.name)));
+  Result<std::string> read = RunBlocking(ReadWhole(files.get(), place.name, Look::kFirst));
+  const bool sound = read.ok() && DecodeMeta(place.name, path, *read).ok();
+  // As an opening does it: a bad page of the kernel's cache is no damage, and tells no other number of
+  // shards.
+  if (!sound) read = RunBlocking(ReadWhole(files.get(), place.name, Look::kPastTheCache));
+  PARTITA_ASSIGN(const std::string bytes, std::move(read));
   MetaFile out;
   out.report.title = kind + " " + path;
   out.report.Add("file_bytes", uint64_t{bytes.size()});
