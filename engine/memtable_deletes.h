@@ -21,8 +21,8 @@ class MemtableDeletes final : public DeletedKeys {
   bool AreAll(std::string_view lower, std::string_view upper, const BlockKeys& keys) override;
   size_t looks() const override { return looks_; }
 
-  // Blocks whose keys are all deleted, one beside the other, and all that the memtables have there is what
-  // deletes them. Where no table but theirs has anything, no row is in [lower, upper).
+  // Blocks whose keys are all deleted, one beside the other; the memtables have nothing but tombstones there,
+  // all of them visible. Where no table but theirs has anything, no row is in [lower, upper).
   struct Stretch {
     std::string lower, upper;  // Both empty: nothing was found.
     std::string last_key;      // Of the deleted ones, in the scan's direction.

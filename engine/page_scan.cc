@@ -163,11 +163,13 @@ bool PageScan::LeapOn(std::string* lower, std::string* upper) {
 void PageScan::CountRowless(EntryKind kind) {
   if (kind != EntryKind::kPut) {
     if (++rowless_keys_ == kPassAfter) PassDeleted();
-  } else if (rowless_keys_ > 0) {
+    return;
+  }
+  if (rowless_keys_ > 0) {
     rowless_keys_ = 0;
     look_at_ = kLookAfter;
-    tables_.deleted = nullptr;
   }
+  tables_.deleted = nullptr;
 }
 
 // From here on, until a row is met.
@@ -194,7 +196,7 @@ bool PageScan::LeapDeleted(std::string* lower, std::string* upper) {
   answer_.scanned += found.entries;
   SpendSlice(static_cast<uint32_t>(std::min<uint64_t>(found.entries, UINT32_MAX)));
   rowless_keys_ += static_cast<uint32_t>(found.entries);
-  if (source_.rowless != nullptr && rowless_hint_.empty()) rowless_hint_ = last_key_;
+  if (source_.rowless != nullptr && rowless_hint_.empty()) rowless_hint_ = key;
   deletes_->Forget();
   Leap(bound);
   return true;
@@ -204,6 +206,7 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
   have_last_ = false;
   rowless_keys_ = 0;
   look_at_ = 1;
+  tables_.deleted = nullptr;
   const bool leapt = Leap(forward_ ? &lower : &upper);
   if (leapt && !upper.empty() && lower >= upper) co_return Status();
   // Who looks for what is rowless (rowless_sweep.h) begins there, too.

@@ -21,6 +21,8 @@ constexpr uint64_t kPauseNanosMin = 200'000;
 constexpr uint64_t kPauseNanosMax = 100'000'000;
 // Pieces of a sweep before others have their turn: some 65,000 entries.
 constexpr int kPiecesASweep = 64;
+// More of them from what is known up to a hint.
+constexpr int kPiecesToHint = 16;
 // Of one walk, which begins with one and takes twice as many each time: only a cursor that goes on reads
 // ahead, and most sweeps find less than one. Some 8 ms, for which a view is held.
 constexpr int kPiecesAWalk = 16;
@@ -36,7 +38,7 @@ constexpr int kVisiblePolls = 100;
 class RowlessSweep::PieceMarker final : public RowSink {
  public:
   PieceMarker(int pieces_max, const std::atomic<bool>& closing)
-      : slices_left_(static_cast<uint64_t>(pieces_max) * kSlices), closing_(closing) {}
+      : pieces_max_(static_cast<size_t>(pieces_max)), closing_(closing) {}
   // Before it runs.
   void SetScan(const PageScan* scan) { scan_ = scan; }
 
@@ -44,23 +46,31 @@ class RowlessSweep::PieceMarker final : public RowSink {
     met_row_ = true;
     return Verdict::kStop;
   }
-  bool GoOn() override {
-    if (--slices_left_ == 0 || closing_.load()) return false;
-    if (slices_left_ % kSlices == 0 && (marks_.empty() || marks_.back() != scan_->last_key())) {
-      marks_.push_back(scan_->last_key());  // No mark within one key's versions.
-    }
+  bool GoOnBehind(uint64_t scanned, const BlockCounts&) override {
+    if (closing_.load() || scanned >= pieces_max_ * 2 * RowlessStretches::kEntriesMax) return false;
+    const std::string& key = scan_->last_key();
+    const bool is_full = scanned - marked_ >= RowlessStretches::kEntriesMax;
+    // No mark within one key's versions.
+    if (!is_full || key.empty() || (!marks_.empty() && marks_.back().key == key)) return true;
+    if (marks_.size() + 1 == pieces_max_) return false;
+    marks_.push_back({key, scanned - std::exchange(marked_, scanned)});
     return true;
   }
   bool met_row() const { return met_row_; }
+
+  struct Mark {
+    std::string key;
+    uint64_t entries;  // Since the mark before.
+  };
   // The last keys of all pieces but the last.
-  const std::vector<std::string>& marks() const { return marks_; }
+  const std::vector<Mark>& marks() const { return marks_; }
 
  private:
-  static constexpr uint64_t kSlices = RowlessStretches::kEntriesMax / kEntriesPerSlice;
-  uint64_t slices_left_;
+  const size_t pieces_max_;
   const std::atomic<bool>& closing_;
   const PageScan* scan_ = nullptr;
-  std::vector<std::string> marks_;
+  std::vector<Mark> marks_;
+  uint64_t marked_ = 0;  // Entries of all of them.
   bool met_row_ = false;
 };
 
@@ -121,11 +131,13 @@ Task<bool> RowlessSweep::SweepAround(std::string hint) {
   if (co_await AwaitVisible(watched.decided)) {
     int pieces = kPiecesASweep;
     entries = 0;
-    Part below{{around.lower, hint}, /*to_end=*/true}, above{{hint, around.upper}};
-    // Forward where that may come to the hint: what was deleted in order lies so in memory.
-    if (watched.begins_at_stretch) *entries += co_await Sweep(&below, Direction::kForward, &pieces);
+    Part below{{around.lower, hint}, /*to_end=*/true}, above{{hint, around.upper}, watched.ends_at_stretch};
+    // Forward where that may come to the hint: what was deleted in order lies so in memory. It may also be
+    // long, and nothing that anybody asks for.
+    int pieces_to_hint = kPiecesToHint;
+    if (watched.begins_at_stretch) *entries += co_await Sweep(&below, Direction::kForward, &pieces_to_hint);
     below.to_end = watched.begins_at_stretch;
-    if (pieces > 0) *entries += co_await Sweep(&below, Direction::kBackward, &pieces);
+    *entries += co_await Sweep(&below, Direction::kBackward, &pieces);
     if (pieces > 0) *entries += co_await Sweep(&above, Direction::kForward, &pieces);
   }
   std::function<void()> end = [this, entries] { stretches_.EndWatch(entries); };
@@ -153,9 +165,10 @@ RowlessSweep::Interval RowlessSweep::Watch(std::string_view hint, Watched* watch
   bounds.upper = NearerEnd(bounds.upper, range->upper);
   if (bounds.upper.empty()) return {};
   watched->decided = around_.log->last_version();
-  const std::string lower = bounds.lower;
+  const Interval all = bounds;
   Interval around = stretches_.Watch(hint, std::move(bounds)).value_or(Interval());
-  watched->begins_at_stretch = around.lower > lower;
+  watched->begins_at_stretch = around.lower > all.lower;
+  watched->ends_at_stretch = around.upper < all.upper;
   return around;
 }
 
@@ -184,10 +197,8 @@ Task<uint64_t> RowlessSweep::Sweep(Part* keys, Direction direction, int* pieces)
     *pieces -= static_cast<int>(std::min<size_t>(page->pieces.size(), *pieces));
     const auto [added_entries, added] = co_await Add(*page);
     entries += added_entries;
-    if (added < page->pieces.size()) break;
-    const Interval& last = page->pieces.back().keys;
-    *from = forward ? last.upper : last.lower;
-    if (page->at_end) break;
+    if (added > 0) *from = forward ? page->pieces[added - 1].keys.upper : page->pieces[added - 1].keys.lower;
+    if (added < page->pieces.size() || page->at_end) break;
   }
   co_return entries;
 }
@@ -228,12 +239,14 @@ Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Part& keys, Direction 
 
   Interval left = keys;
   const bool forward = direction == Direction::kForward;
-  for (const std::string& mark : marker.marks()) {
-    Piece piece{left, RowlessStretches::kEntriesMax};
+  uint64_t entries_left = answer.scanned;
+  for (const PieceMarker::Mark& mark : marker.marks()) {
+    Piece piece{left, mark.entries};
+    entries_left -= mark.entries;
     if (forward) {
-      piece.keys.upper = left.lower = mark + '\0';
+      piece.keys.upper = left.lower = mark.key + '\0';
     } else {
-      piece.keys.lower = left.upper = mark;
+      piece.keys.lower = left.upper = mark.key;
     }
     page.pieces.push_back(std::move(piece));
   }
@@ -242,8 +255,7 @@ Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Part& keys, Direction 
     Piece last = keys.to_end && answer.done
                      ? Piece{std::move(left)}
                      : LastPiece(std::move(left), direction, last_key, answer, page.at_end);
-    const uint64_t marked = page.pieces.size() * RowlessStretches::kEntriesMax;
-    last.entries = answer.scanned - std::min(answer.scanned, marked);
+    last.entries = entries_left;
     if (last.keys.lower < last.keys.upper) page.pieces.push_back(std::move(last));
   }
   page.nanos = clock.MonotonicNanos() - began;

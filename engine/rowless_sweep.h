@@ -59,8 +59,8 @@ class RowlessSweep {
   using Interval = RowlessStretches::Interval;
   // What is known where a watch begins.
   struct Watched {
-    Version decided;         // What was before it.
-    bool begins_at_stretch;  // The interval does, so what lies below it is known.
+    Version decided;                          // What was before it.
+    bool begins_at_stretch, ends_at_stretch;  // The interval does: what lies beyond is known.
   };
   // What is to be walked.
   struct Part : Interval {

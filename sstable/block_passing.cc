@@ -9,8 +9,8 @@
 namespace partita {
 
 namespace {
-// A look at a deleted key counts as so many comparisons: a scan that finds out that more is deleted (it
-// leaps) need not have passed over all of it.
+// A look at a deleted key, which is hashed, counts as so many comparisons. So a scan that finds out that more
+// is deleted (it leaps) has not passed over all of it.
 constexpr size_t kDeletedCost = 16;
 }  // namespace
 
@@ -63,7 +63,7 @@ bool BlockPassing::IsDeleted(const Place& place) {
   last_.push_back('\0');
   const size_t before = scan_.deleted->looks();
   const bool all = scan_.deleted->AreAll(first_, last_, keys);
-  const size_t cost = 8 + scan_.deleted->looks() - before;
+  const size_t cost = kDeletedCost * (8 + scan_.deleted->looks() - before);
   looks_cost_ += cost;
   deleted_cost_ += cost;
   return all;
@@ -81,7 +81,7 @@ void BlockPassing::FenceBefore(const Place& place, std::string* out) const {
 
 bool BlockPassing::Passed(const Place& place, Direction direction) {
   ++scan_.counts.blocks_skipped;
-  size_t cost = kDeletedCost * std::exchange(deleted_cost_, 0);
+  size_t cost = std::exchange(deleted_cost_, 0);
   if (zones_) cost += 8 + scan_.predicate->cost() + options_.beneath->TakeCost();
   if (!scan_.Passed(cost)) return false;
   // What is still to come is above this block's fence; backward, at or below that of the block in front.

@@ -22,7 +22,8 @@ class TableZones {
   // The same of the block of a data index record. One that does not parse rules nothing out.
   bool BlockMayMatch(std::string_view index_record);
 
-  // The highest version in that block. REQUIRES: BlockMayMatch(index_record) was false.
+  // The highest version in that block. REQUIRES: the record's zone map parses, as it does where
+  // BlockMayMatch(index_record) was false.
   static Version BlockVersionMax(std::string_view index_record);
 
  private:

@@ -318,6 +318,41 @@ TEST_F(RowlessSweepTest, ATableMadeAnewHasItsRows) {
   Scan(From(TableLowerBound(table), 1000));
 }
 
+// A stretch that a row has cut in its midst is whole again once that is deleted.
+TEST_F(RowlessSweepTest, WhatIsFoundBetweenTwoStretchesClosesTheGap) {
+  Put(0, 4000);
+  Flush();
+  Delete(0, 4000);
+  Pause();
+  First();
+  Pause();
+  EXPECT_LE(First(), 2u);
+  Put(2000, 2001);
+  Delete(2000, 2001);
+  Scan(From(Key("p", 2000)));
+  Pause();
+  First();
+  Pause();
+  EXPECT_LE(First(), 2u);
+}
+
+// Of others somebody may be waiting for theirs.
+TEST_F(RowlessSweepTest, ALongSweepLetsAHintBehindItBe) {
+  constexpr int kRows = 80'000;
+  memtable_bytes_ = 64u << 20;
+  Reopen();
+  Put(0, kRows + 1);
+  Put(0, 200, "z");
+  Delete(0, kRows);
+  Reopen();
+  First();
+  Pause(100'000);
+  Delete(0, 100, "z");
+  First("z");
+  Pause(100'000'000);
+  EXPECT_LE(First("z"), 80u);
+}
+
 // Not even by the first scan, which comes before any sweep has.
 TEST_F(RowlessSweepTest, BlocksOfWhichAllIsDeletedAreNotRead) {
   Put(0, 4000);
