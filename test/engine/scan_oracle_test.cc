@@ -616,8 +616,12 @@ std::vector<OwnedEntry> NumberedDeletes(size_t begin, size_t end, uint64_t versi
   return deletes;
 }
 
-// Scans from each place of the world, in both directions; all pages together pass over blocks.
-void ExpectRowsOf(OracleWorld::Given given, const std::vector<std::string>& rows) {
+// Scans from each place of the world, in both directions, find what is on the upper level and in the file
+// beside; all pages together pass over blocks.
+void ExpectRowsOf(OracleWorld::Given given) {
+  std::vector<std::string> rows;
+  for (const OwnedEntry& entry : given.upper_level) rows.push_back(entry.user_key);
+  for (const OwnedEntry& entry : given.beside) rows.push_back(entry.user_key);
   OracleWorld world(std::move(given));
   uint64_t skipped = 0;
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
@@ -647,20 +651,15 @@ TEST(DeletedScanTest, ARowOfAnotherLevelAmidstDeletedBlocksIsFound) {
   const std::string row = NumberedKey(211);
   ExpectRowsOf({.upper_level = {Put(row, 20, ContentOf(row, 20))},
                 .lower_level = NumberedRows(0, 400, 10),
-                .deletes = NumberedDeletes(0, 400, 1000)},
-               {row});
+                .deletes = NumberedDeletes(0, 400, 1000)});
 }
 
 // The table has more than its file shows; the last block that is shown has keys on both sides.
 TEST(DeletedScanTest, RowsThatAnotherFileHasBesideDeletedBlocksAreFound) {
-  std::vector<OwnedEntry> beside = NumberedRows(201, 401, 10);
-  std::vector<std::string> rows;
-  for (const OwnedEntry& entry : beside) rows.push_back(entry.user_key);
   ExpectRowsOf({.lower_level = NumberedRows(0, 400, 10),
                 .upper = NumberedKey(201),
-                .beside = beside,
-                .deletes = NumberedDeletes(0, 400, 1000)},
-               rows);
+                .beside = NumberedRows(201, 401, 10),
+                .deletes = NumberedDeletes(0, 400, 1000)});
 }
 // A page that ends there goes on in front of what it did not see.
 TEST(DeletedScanTest, APageThatEndsAtDamageBesideDeletedBlocksGoesOnThere) {
@@ -683,14 +682,10 @@ TEST(DeletedScanTest, APageThatEndsAtDamageBesideDeletedBlocksGoesOnThere) {
   EXPECT_LE(answer->next_key, NumberedKey(201));
 }
 TEST(DeletedScanTest, RowsThatAnotherFileHasInFrontOfDeletedBlocksAreFound) {
-  std::vector<OwnedEntry> beside = NumberedRows(1, 200, 10);
-  std::vector<std::string> rows;
-  for (const OwnedEntry& entry : beside) rows.push_back(entry.user_key);
   ExpectRowsOf({.lower_level = NumberedRows(0, 400, 10),
                 .lower = NumberedKey(200),
-                .beside = beside,
-                .deletes = NumberedDeletes(0, 400, 1000)},
-               rows);
+                .beside = NumberedRows(1, 200, 10),
+                .deletes = NumberedDeletes(0, 400, 1000)});
 }
 
 }  // namespace
