@@ -101,14 +101,15 @@ struct Database::Impl {
   // too much is under way (F58).
   template <typename T>
   bool Start(Executor& worker, size_t bytes, Task<T> call, std::function<void(T)>* done) {
-    uint64_t held = call_bytes.fetch_add(bytes, std::memory_order_relaxed);
-    uint32_t waiting = calls_waiting.fetch_add(1, std::memory_order_relaxed);
-    // A call too large for the share goes alone.
-    if (waiting >= kCallsMax || (held > 0 && held + bytes > store->memory_plan().request_bytes)) {
-      Finished(this, bytes);
-      return false;
-    }
+    if (!Admit(bytes)) return false;
     calls.Spawn(worker, RunThenCall(this, bytes, std::move(call), std::move(*done)));
+    return true;
+  }
+  // The same for a call that reads: where a callback makes it, the device has it before other callbacks run.
+  template <typename T>
+  bool StartRead(Executor& worker, size_t bytes, Task<T> call, std::function<void(T)>* done) {
+    if (!Admit(bytes)) return false;
+    calls.SpawnAhead(worker, RunThenCall(this, bytes, std::move(call), std::move(*done)));
     return true;
   }
 
@@ -135,6 +136,15 @@ struct Database::Impl {
     const auto run = [call] { return (*call)(); };
     answer->emplace(co_await OnOwnThread(run));
     waiter->Wake();  // The last access to any of them.
+  }
+  bool Admit(size_t bytes) {
+    const uint64_t held = call_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    const uint32_t waiting = calls_waiting.fetch_add(1, std::memory_order_relaxed);
+    // A call too large for the share goes alone.
+    const bool fits = held == 0 || held + bytes <= store->memory_plan().request_bytes;
+    if (fits && waiting < kCallsMax) return true;
+    Finished(this, bytes);
+    return false;
   }
   static void Finished(Impl* impl, size_t bytes) {
     impl->calls_waiting.fetch_sub(1, std::memory_order_relaxed);

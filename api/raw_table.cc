@@ -268,7 +268,7 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
   std::string key = EncodeUserKey(state_->id, partition_key, row_key);
   Store* store = state_->impl->store.get();
   Task<Result<std::string>> call = ReadRawOwned(store, key);
-  if (!state_->impl->Start(store->ReaderFor(key), kRawCallBytes, std::move(call), &done))
+  if (!state_->impl->StartRead(store->ReaderFor(key), kRawCallBytes, std::move(call), &done))
     done(TooManyCalls());
 }
 

@@ -169,7 +169,7 @@ void Table::GetAsync(std::string partition_key, std::string row_key,
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
   Store* store = state_->impl->store.get();
   Task<Result<Entity>> call = ReadEntity(store, std::string(key.key()));
-  if (!state_->impl->Start(store->ReaderFor(key.key()), kReadCallBytes, std::move(call), &done)) {
+  if (!state_->impl->StartRead(store->ReaderFor(key.key()), kReadCallBytes, std::move(call), &done)) {
     done(TooManyCalls());
   }
 }

@@ -36,6 +36,11 @@ class Executor {
   // Runs `work` on this executor's thread, later, in the order posted by one thread.
   virtual void Post(Runnable* work) = 0;
 
+  // The same for work that begins with I/O: on this executor's thread it may run before what is queued, so
+  // that the device has something to do meanwhile. What runs so has no such right itself, nor has any other
+  // thread.
+  virtual void PostAhead(Runnable* work) { Post(work); }
+
   // Runs `work` on this executor's thread once MonotonicNanos() >= `deadline_ns`.
   // REQUIRES: called on this executor's thread.
   virtual void PostAt(uint64_t deadline_ns, Runnable* work) = 0;

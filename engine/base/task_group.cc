@@ -42,13 +42,21 @@ std::unique_ptr<TaskGroup::Spawned> TaskGroup::Count(Task<void> task) {
   return spawned;
 }
 
-void TaskGroup::Spawn(Executor& executor, Task<void> task, std::source_location at) {
+Runnable* TaskGroup::ToPost(Task<void> task, const std::source_location& at) {
   std::unique_ptr<Spawned> spawned = Count(std::move(task));
   spawned->where = at;
   spawned->run = [](Runnable* self) {
     Spawned::Drive(std::unique_ptr<Spawned>(static_cast<Spawned*>(self)));
   };
-  executor.Post(spawned.release());
+  return spawned.release();
+}
+
+void TaskGroup::Spawn(Executor& executor, Task<void> task, std::source_location at) {
+  executor.Post(ToPost(std::move(task), at));
+}
+
+void TaskGroup::SpawnAhead(Executor& executor, Task<void> task, std::source_location at) {
+  executor.PostAhead(ToPost(std::move(task), at));
 }
 
 void TaskGroup::StartHere(Task<void> task) {

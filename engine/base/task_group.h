@@ -16,6 +16,9 @@ class TaskGroup {
 
   // Starts `task` on `executor`: an event loop, or a background helper, where it runs blocking.
   void Spawn(Executor& executor, Task<void> task, std::source_location at = std::source_location::current());
+  // The same by Executor::PostAhead.
+  void SpawnAhead(Executor& executor, Task<void> task,
+                  std::source_location at = std::source_location::current());
 
   // Starts `task` on this thread at once, up to its first wait.
   // REQUIRES: Executor::Current() != nullptr (in blocking mode it would end here).
@@ -29,6 +32,7 @@ class TaskGroup {
  private:
   struct Spawned;
   std::unique_ptr<Spawned> Count(Task<void> task);
+  Runnable* ToPost(Task<void> task, const std::source_location& at);
   void Finished();
 
   std::atomic<size_t> running_{0};

@@ -61,6 +61,15 @@ void IoWorker::Post(Runnable* work) {
   }
 }
 
+void IoWorker::PostAhead(Runnable* work) {
+  if (current_worker != this || !may_post_ahead_) return Post(work);
+  Runnable*& place = last_ahead_ == nullptr ? first_ : last_ahead_->next;
+  work->next = place;
+  place = work;
+  last_ahead_ = work;
+  if (work->next == nullptr) last_ = work;
+}
+
 void IoWorker::PostAt(uint64_t deadline_ns, Runnable* work) {
   PARTITA_ASSERT(current_worker == this);
   timers_.push_back(Timer{deadline_ns, timers_set_++, work});
@@ -146,6 +155,8 @@ void IoWorker::RunSome() {
   for (int i = 0; i < kRunnablesPerTurn && first_ != nullptr && !slice_over_; ++i) {
     Runnable* work = first_;
     first_ = work->next;
+    may_post_ahead_ = last_ahead_ == nullptr;
+    if (work == last_ahead_) last_ahead_ = nullptr;
     const std::source_location where = work->where;
     ResumeRunnable::ForgetSuspended();
     work->run(work);  // May free itself.

@@ -41,6 +41,7 @@ class IoWorker : public Executor {
   void Stop();
 
   void Post(Runnable* work) final;
+  void PostAhead(Runnable* work) final;
   void PostAt(uint64_t deadline_ns, Runnable* work) final;
   uint64_t MonotonicNanos() final;
   bool ShouldYield() final;
@@ -106,7 +107,9 @@ class IoWorker : public Executor {
   // Of the worker's thread only.
   Runnable* first_ = nullptr;  // The run queue.
   Runnable* last_ = nullptr;
-  std::vector<Timer> timers_;  // A heap; the next one to fire is in front.
+  Runnable* last_ahead_ = nullptr;  // Of those at the front that PostAhead put there.
+  bool may_post_ahead_ = false;     // What runs now was not one of them.
+  std::vector<Timer> timers_;       // A heap; the next one to fire is in front.
   uint64_t timers_set_ = 0;
   SliceWatch slices_;
   bool slice_over_ = false;  // Of a piece of work of this turn.

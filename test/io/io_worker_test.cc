@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <latch>
+#include <string>
 #include <thread>
 
 #include "engine/base/aligned_buffer.h"
@@ -79,6 +80,58 @@ TEST_P(IoWorkerTest, NoWakeIsLostBetweenTheLastLookAndTheSleep) {
     group.Spawn(worker(i % 2), nothing());
     RunBlocking(group.Join());
   }
+}
+
+Task<void> Append(std::string name, std::string* order) {
+  order->append(name).append(" ");
+  co_return;
+}
+
+Task<void> StartOneMore(Executor& executor, std::string name, std::string* order, TaskGroup* group) {
+  co_await Append(name, order);
+  group->SpawnAhead(executor, Append(name + "'", order));
+}
+
+// Starts two ahead, each of which asks for the same right, and one in the ordinary way.
+Task<void> StartThree(Executor& executor, std::string name, std::string* order, TaskGroup* group) {
+  co_await Append(name, order);
+  group->SpawnAhead(executor, StartOneMore(executor, name + "1", order, group));
+  group->Spawn(executor, Append(name + "3", order));
+  group->SpawnAhead(executor, StartOneMore(executor, name + "2", order, group));
+}
+
+TEST_P(IoWorkerTest, WorkPostedAheadRunsBeforeWhatIsQueuedButHasNoSuchRight) {
+  const auto start_all = [](Executor& executor, std::string* order, TaskGroup* group) -> Task<void> {
+    for (const char* name : {"a", "b", "c"}) group->Spawn(executor, StartThree(executor, name, order, group));
+    co_return;
+  };
+  std::string order;
+  TaskGroup group;
+  group.Spawn(worker(), start_all(worker(), &order, &group));
+  RunBlocking(group.Join());
+  EXPECT_EQ(order, "a a1 a2 b b1 b2 c c1 c2 a3 a1' a2' b3 b1' b2' c3 c1' c2' ");
+}
+
+TEST_P(IoWorkerTest, WorkPostedAheadFromElsewhereAndOntoNothingRunsOnce) {
+  const auto run_ahead = [](Executor& executor, std::string* order, TaskGroup* group) -> Task<void> {
+    group->SpawnAhead(executor, Append("1", order));  // Nothing else is queued.
+    group->SpawnAhead(executor, Append("2", order));
+    group->Spawn(executor, Append("3", order));
+    co_return;
+  };
+  std::string order;
+  TaskGroup group;
+  group.SpawnAhead(worker(), run_ahead(worker(), &order, &group));  // By a thread that is no worker.
+  RunBlocking(group.Join());
+  EXPECT_EQ(order, "1 2 3 ");
+  const auto to_other = [](Executor& other, std::string* order, TaskGroup* group) -> Task<void> {
+    for (int i = 0; i < 100; ++i) group->SpawnAhead(other, Append("x", order));
+    co_return;
+  };
+  order.clear();
+  group.Spawn(worker(0), to_other(worker(1), &order, &group));
+  RunBlocking(group.Join());
+  EXPECT_EQ(order.size(), 200u);
 }
 
 Task<void> SleepThenNote(uint64_t wait_ns, int number, std::vector<int>* order) {
