@@ -126,12 +126,14 @@ Task<WriteOutcome> Store::Write(const WriteRequest& request) {
 }
 
 Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content) {
+  if (!memory_looks_.IsDue()) return {Shard::ReadState::kNeedsIo, {}};
   const uint64_t begun_ns = load_.IsWatchDue(1) ? runtime_.clock().MonotonicNanos() : 0;
   const Route route = RouteTo(user_key);
   if (route.damage != nullptr) return {Shard::ReadState::kNeedsIo, {}};  // Get says why it cannot.
   if (route.shard == nullptr) return {Shard::ReadState::kMoved, {}};
   const Shard::ReadAnswer answer = route.shard->TryGet(user_key, content);
   if (answer.state == Shard::ReadState::kMoved) return {Shard::ReadState::kNeedsIo, {}};  // Get routes anew.
+  memory_looks_.Looked(answer.state != Shard::ReadState::kNeedsIo);
   const bool is_found = answer.state == Shard::ReadState::kFound;
   if (!is_found && answer.state != Shard::ReadState::kAbsent) return answer;
   // Likewise Get says that it is too much.

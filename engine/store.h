@@ -22,6 +22,7 @@
 #include "engine/io/runtime.h"
 #include "engine/load_sampler.h"
 #include "engine/memory_lender.h"
+#include "engine/memory_looks.h"
 #include "engine/name_index.h"
 #include "engine/object_references.h"
 #include "engine/opening_progress.h"
@@ -172,7 +173,8 @@ class Store {
   // ---- Entities. Keys of one WriteRequest lie in one partition. All of them: kThrottled when they would
   // exceed a throughput target.
   Task<WriteOutcome> Write(const WriteRequest& request);
-  // Memory only; kNeedsIo sends the caller to Get. kMoved here means: there is no such table.
+  // Memory only; kNeedsIo sends the caller to Get, and so it does where memory seldom had an answer of late.
+  // kMoved here means: there is no such table.
   Shard::ReadAnswer TryGet(std::string_view user_key, std::string* content);
   // kNotFound when the table is gone; a missing key is an answer.
   Task<Result<Shard::ReadAnswer>> Get(std::string_view user_key, std::string* content);
@@ -388,6 +390,7 @@ class Store {
   HeatHistory heat_history_;
   std::atomic<bool> cuts_heat_{false};
   LoadSampler load_{runtime_.clock(), [this] { WakeCollector(); }};
+  MemoryLooks memory_looks_;
   std::vector<std::unique_ptr<Shard>> shards_;  // By number; null: damaged.
   std::vector<Shard*> sound_shards_;            // The others.
   std::vector<Status> shard_damages_;           // By number; ok: sound.

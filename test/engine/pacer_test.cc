@@ -84,11 +84,12 @@ class Writers {
   uint64_t passed_ = 0;
 };
 
-struct Load {
+struct PacedLoad {
   size_t writers;
   uint64_t batch_bytes;
 };
-constexpr Load kLoads[] = {{1, 1024}, {16, 1024}, {256, 1024}, {16, 64 << 10}, {1, 4 << 20}, {8, 4 << 20}};
+constexpr PacedLoad kLoads[] = {{1, 1024},      {16, 1024},   {256, 1024},
+                                {16, 64 << 10}, {1, 4 << 20}, {8, 4 << 20}};
 
 uint64_t LookOnce(Pacer* pacer, uint64_t bytes, uint64_t now_ns) {
   Pacer::Turn turn{.all = {.left = bytes}};
@@ -104,7 +105,7 @@ TEST(PacerTest, NothingIsAskedUpToHalfOfTheMemory) {
 
 // Else as many writers as there are would come through at that rate each.
 TEST(PacerTest, DebtHoldsAllWritersTogetherToItsRate) {
-  for (const Load& load : kLoads) {
+  for (const PacedLoad& load : kLoads) {
     Pacer pacer;
     pacer.SetDebt(kFullBudget);
     Writers writers(pacer);
@@ -139,7 +140,7 @@ TEST(PacerTest, WhatMemoryAsksForIsBesideWhatDebtAsksFor) {
 
 TEST(PacerTest, AWallHoldsAllWritersTogetherToItsRate) {
   for (const Pacer::Walls walls : {Pacer::Walls{.memory = kWall}, Pacer::Walls{.tail = kWall}}) {
-    for (const Load& load : kLoads) {
+    for (const PacedLoad& load : kLoads) {
       Pacer pacer;
       Writers writers(pacer, walls);
       writers.Add(load.writers, load.batch_bytes);
@@ -151,7 +152,7 @@ TEST(PacerTest, AWallHoldsAllWritersTogetherToItsRate) {
 // Merges of 128 MB/s, six bytes of work for each that is admitted.
 TEST(PacerTest, DebtRestsBelowItsBudgetHoweverManyWrite) {
   constexpr double kBudget = 8.0 * (64 << 20) * 6;
-  for (const Load& load : kLoads) {
+  for (const PacedLoad& load : kLoads) {
     Pacer pacer;
     Writers writers(pacer);
     writers.Add(load.writers, load.batch_bytes);
