@@ -126,7 +126,10 @@ Task<Result<std::string>> ReadRawOwned(Store* store, std::string user_key) {
   Shard::ReadAnswer answer = store->TryGet(user_key, &value);
   Status status = RawStatusOf(answer);
   bool from_memory = answer.state == Shard::ReadState::kFound || answer.state == Shard::ReadState::kAbsent;
-  if (!from_memory) status = co_await FetchRaw(store, user_key, &value);
+  if (!from_memory) {
+    PARTITA_CO_ASSIGN(answer, co_await store->Get(user_key, &value));
+    status = RawStatusOf(answer);
+  }
   if (!status.ok()) co_return status;
   co_return value;
 }

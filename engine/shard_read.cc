@@ -53,10 +53,12 @@ Task<Result<Shard::ReadAnswer>> Shard::Get(std::string_view user_key, std::strin
   if (range == nullptr) co_return ReadAnswer{ReadState::kMoved, {}};
   if (MeetsDoubt(doubt, *commit_log_, *view, user_key, visible))
     co_return ReadAnswer{ReadState::kInDoubt, {}};
+  const KeyHash hash = HashKey(user_key);
+  context_.cache.PrefetchRowPlace(hash.key);
   Lookup found = view->GetFromMemtables(user_key, visible);
   if (found.state != LookupState::kAbsent) co_return Answer(found, content);
   BlockPin pin;
-  PARTITA_CO_ASSIGN(Lookup read, co_await range->levels->Get(user_key, HashKey(user_key), visible, &pin));
+  PARTITA_CO_ASSIGN(Lookup read, co_await range->levels->Get(user_key, hash, visible, &pin));
   co_return Answer(read, content);
 }
 

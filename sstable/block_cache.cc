@@ -229,6 +229,12 @@ void BlockCache::PrefetchSlot(BlockKey key) const {
   __builtin_prefetch(&partition.slots[partition.HomeOf(hash)]);
 }
 
+void BlockCache::PrefetchMiss(BlockKey block, BlockKey row) const {
+  PrefetchSlot(block);
+  PrefetchSlot(row);
+  __builtin_prefetch(&missed_[block.HashValue() & missed_mask_], 1);
+}
+
 // Without a pin: by the time it is used the address may be another block's, which costs a line or two.
 // Blocks that were displaced are not searched for.
 void BlockCache::PrefetchBlock(BlockKey key) const {

@@ -135,6 +135,9 @@ class BlockCache {
   // touches, the second, some time later, for the first lines of the block if it is there. Nothing changes.
   void PrefetchSlot(BlockKey key) const;
   void PrefetchBlock(BlockKey key) const;
+  // For a point read, whose block is most likely not there: asks for what it looks at then, of the block and
+  // of its row, all at once.
+  void PrefetchMiss(BlockKey block, BlockKey row) const;
 
   // To be told of each miss of a point read: whether it is the fourth of this block within about as many
   // misses as there is room for blocks. What is missed less often is not worth the memory of all its rows.

@@ -459,6 +459,7 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) co_return Lookup();
   const PartHandle handle = IndexRecordHandle(index.value(at));
+  cache_.PrefetchMiss(KeyOf(handle), CachedRowKey(KeyOf(handle), hash.key));
   BlockPin data_pin = EnterData(index, top, at);
   if (!data_pin) data_pin = EnterRow(handle, key);
   if (!data_pin) {
