@@ -72,7 +72,7 @@ Status CheckOptions(const Options& options) {
 }
 
 uint32_t ShardsOf(const Options& options) {
-  return options.shards != 0 ? options.shards : ShardsOfMachine(options.memory_bytes);
+  return options.shards != 0 ? options.shards : ShardsByCores(options.memory_bytes);
 }
 
 // What to do about files that refuse the open (F39, F53), or a disk that has no room for it (F54).

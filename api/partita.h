@@ -98,8 +98,10 @@ struct Options {
   // number; the room for blocks gives way. 0 to a quarter of memory_bytes.
   uint64_t host_memory_bytes = 0;
 
-  // Shards = worker threads, each with its own log and memtables; 0 to 256. 0: one for each core, as far as
-  // memory_bytes is enough for them, whatever the store was made with. Opened with another number than before
+  // Shards = worker threads, each with its own log and memtables; 0 to 256. 0: one for each core that the
+  // thread which calls Open may run on, as far as memory_bytes is enough for them, whatever the store was
+  // made with. All threads of the store have the affinity of that one, and no better rank (nice, scheduling
+  // class), so where it is pinned to a core they all share it. Opened with another number than before
   // (OpenReport::shards_before) a store is divided anew, which takes time: name the number where that is not
   // meant. (The command line keeps the store's own.)
   uint32_t shards = 0;

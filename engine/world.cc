@@ -27,9 +27,11 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   return std::unique_ptr<Runtime>(std::move(runtime));
 }
 
-uint32_t ShardsOfMachine(uint64_t memory_bytes) {
+uint32_t ShardsByCores(uint64_t memory_bytes) {
   const uint64_t fit = std::clamp<uint64_t>(memory_bytes / kMemoryBudgetPerShardMin, 1, kShardCountMax);
-  return std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<uint32_t>(fit));
+  uint64_t cores = AllowedCpus().size();
+  if (cores == 0) cores = std::thread::hardware_concurrency();  // More than a cpu_set_t has places for.
+  return static_cast<uint32_t>(std::clamp<uint64_t>(cores, 1, fit));
 }
 
 Result<std::string> WhyPowerIsNotGiven(const std::string& directory) { return WhyFlushesAreLost(directory); }

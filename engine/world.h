@@ -19,8 +19,9 @@ struct WorldOptions {
   IoBackend backend = IoBackend::kUring;
 };
 
-// As many shards as this machine has cores, as far as so much memory is enough for them (16 MiB each).
-uint32_t ShardsOfMachine(uint64_t memory_bytes);
+// As many shards as there are cores for the calling thread, which the threads of a store that it opens share,
+// as far as so much memory is enough for them (16 MiB each).
+uint32_t ShardsByCores(uint64_t memory_bytes);
 
 // Why the level `power` cannot be had in a directory (F5); empty: nothing speaks against it.
 Result<std::string> WhyPowerIsNotGiven(const std::string& directory);

@@ -70,9 +70,10 @@ void AddStoreOptions(CLI::App& app, Words* words) {
   app.add_option("--memory", words->memory, "Memory budget, 64M to 1T")
       ->type_name("SIZE")
       ->capture_default_str();
-  app.add_option("--shards", words->shards,
-                 "Worker threads, 1 to 256; default: as the store has; a new one gets one a core, as far as "
-                 "--memory is enough (16M each). Another number re-divides the store")
+  app.add_option(
+         "--shards", words->shards,
+         "Worker threads, 1 to 256; default: as the store has; a new one gets one a core that the command "
+         "may use, as far as --memory is enough (16M each). Another number re-divides the store")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
   app.add_option(

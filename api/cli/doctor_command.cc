@@ -14,7 +14,7 @@ ExitCode RunDoctor(const StoreFlags& store, Console& console) {
   options.memory_bytes = store.memory_bytes;
   const std::optional<uint32_t> of_store = ShardCountOfStore(options.directory);
   options.shards = store.shards.value_or(of_store.value_or(0));
-  if (options.shards == 0) options.shards = ShardsOfMachine(options.memory_bytes);
+  if (options.shards == 0) options.shards = ShardsByCores(options.memory_bytes);
   Result<Report> report = Diagnose(options);
   if (!report.ok()) return FailToStart(console, report.status());
   const std::string damage = DamageOfRoot(options.directory);

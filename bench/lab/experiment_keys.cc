@@ -175,7 +175,7 @@ constexpr ExperimentKey kKeys[] = {
     {"target", "credential", "text",
      "http: to url, env:NAME of a variable that holds the account's key, or a shared access signature"},
     {"target", "durability", "text", "power, process (default) or memory"},
-    {"target", "shards", "whole", "Default: one a core"},
+    {"target", "shards", "whole", "Default: one a core that the lab may use"},
     {"target", "memory", "text", "Default 256M"},
     {"goal", "p99", "time", "No operation's p99 is above this"},
     {"goal", "throttled", "number", "No operation's throttled share is above this"},

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "api/partita.h"
-#include "bench/load/measurement.h"
 #include "engine/world.h"
 
 namespace partita::bench {
@@ -169,8 +168,7 @@ Result<std::unique_ptr<Engine>> OpenPartita(const EngineConfig& config) {
   options.directory = config.directory;
   options.create_if_missing = true;
   options.memory_bytes = config.memory_bytes;
-  // One for each core that --cores leaves, as the store would have by itself on a machine with no more.
-  options.shards = std::min(UsableCores(), ShardsOfMachine(config.memory_bytes));
+  options.shards = ShardsByCores(config.memory_bytes);  // As the store would have by itself: --cores counts.
   PARTITA_ASSIGN(std::unique_ptr<Database> database, Database::Open(options));
   const auto cut = [&](uint64_t partitions) {
     return CutForShards(partitions, options.shards, config.durability);

@@ -76,9 +76,9 @@ Table OpenTable(Database& database, const Settings& settings) {
   if (found.ok()) return *found;
   TableOptions options;
   options.durability = Durability::kProcess;
-  const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  for (uint64_t cut = 1; cut < cores; ++cut) {
-    options.split_partition_keys.push_back(PartitionOf(settings.rows * cut / cores));
+  const uint64_t shards = database.open_report().shards;
+  for (uint64_t cut = 1; cut < shards; ++cut) {
+    options.split_partition_keys.push_back(PartitionOf(settings.rows * cut / shards));
   }
   Table table = Take(database.CreateTable(name, options));
   Fill(table, settings.rows);

@@ -12,7 +12,7 @@ namespace partita {
 // the program that embeds us never run on it. kResourceExhausted when the system has no threads.
 Result<std::thread> StartThread(const std::string& name, std::function<void()> body);
 
-// The cores this process may run on, in rising order.
+// The cores that the calling thread may run on, and with it all that it starts, in rising order.
 std::vector<int> AllowedCpus();
 
 // Confines the calling thread to one core.

@@ -1,6 +1,8 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <fstream>
@@ -189,6 +191,20 @@ TEST_P(DatabaseTest, AnotherNumberOfShardsServesEveryKey) {
     }
     EXPECT_THAT(database_->Verify()->damages, IsEmpty());
   }
+}
+
+TEST_P(DatabaseTest, ShardsByDefaultAreTheCoresOfTheThreadThatOpens) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  Reopen(/*shards=*/0);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(database_->open_report().shards, 1u);
+  Reopen(/*shards=*/0);
+  const int of_memory = 4;  // 64 MiB.
+  EXPECT_EQ(database_->open_report().shards, static_cast<uint32_t>(std::min(CPU_COUNT(&before), of_memory)));
 }
 
 // Who keeps a handle would take every row of a table that was made anew for an absent one.
