@@ -49,7 +49,8 @@
 //
 // Callbacks. One that is called must not be empty; a progress may be. What one throws ends the process,
 // unless it is called on the calling thread by a ForEach (`visit`), or by a call that is refused at once
-// (`done`): then it leaves that call, which has done no harm.
+// (`done`): then it leaves that call, which has done no harm. A fault in one (SIGSEGV and its like) comes to
+// the handler of the program, on the worker; of other signals only SIGPROF is not blocked there.
 //
 // Errors are values (engine/base/status.h): a code for the decision, a message for the person. No call throws
 // anything of its own. F and a number (F7) name rules of the fault model: test/rules.txt in the source.

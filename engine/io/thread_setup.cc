@@ -13,10 +13,11 @@
 namespace partita {
 
 Result<std::thread> StartThread(const std::string& name, std::function<void()> body) {
-  // A thread inherits the mask of its creator, so it never runs with a signal open.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // A thread inherits the mask of its creator, so it never runs with another signal open.
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (int open : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF}) sigdelset(&blocked, open);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   std::thread thread;
   int error = 0;
   try {

@@ -8,8 +8,10 @@
 
 namespace partita {
 
-// Starts a thread of the engine's: named, and with all signals blocked, so that the handlers of
-// the program that embeds us never run on it. kResourceExhausted when the system has no threads.
+// Starts a thread of the engine's: named, and with signals blocked, so that the handlers of the program that
+// embeds us never run on it, but for two kinds: those of its own faults, which the kernel would else answer
+// by ending the process past all handlers, and that of SIGPROF, by which profilers look. kResourceExhausted
+// when the system has no threads.
 Result<std::thread> StartThread(const std::string& name, std::function<void()> body);
 
 // The cores that the calling thread may run on, and with it all that it starts, in rising order.

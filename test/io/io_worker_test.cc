@@ -8,6 +8,7 @@
 #include <latch>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/async_mutex.h"
@@ -262,6 +263,28 @@ TEST_P(IoWorkerTest, WorkersKnowThemselvesAndBlockSignals) {
     EXPECT_EQ(seen.current, &worker(shard));
     EXPECT_EQ(seen.cpus, 1);
     EXPECT_TRUE(seen.signal_blocked);
+  }
+}
+
+thread_local std::atomic<int> signal_handled = 0;
+
+// What a fault there would do: a signal that is blocked waits, and a fault whose signal is ends the process.
+TEST_P(IoWorkerTest, FaultsAndTheProfilersSignalComeToTheHandlersOfTheProgram) {
+  auto look = [](int signal) -> Task<bool> {
+    signal_handled = 0;
+    raise(signal);
+    co_return signal_handled == signal;
+  };
+  const std::vector<Executor*> executors = {&worker(), &runtime_->background(BackgroundClass::kIdle),
+                                            &runtime_->background(BackgroundClass::kOrdinary),
+                                            &runtime_->background(BackgroundClass::kInput)};
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF}) {
+    struct sigaction action {};
+    struct sigaction former {};
+    action.sa_handler = [](int number) { signal_handled = number; };
+    ASSERT_EQ(sigaction(signal, &action, &former), 0);
+    for (Executor* executor : executors) EXPECT_TRUE(RunOn(executor, look(signal))) << signal;
+    ASSERT_EQ(sigaction(signal, &former, nullptr), 0);
   }
 }
 
