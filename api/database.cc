@@ -168,6 +168,7 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
   store.create_if_missing = options.create_if_missing;
   store.read_only = options.read_only;
   store.open_degraded = options.open_degraded;
+  impl.options.opening_progress = nullptr;  // What it captures may own the database.
   store.memory_bytes = options.memory_bytes;
   store.host_memory_bytes = options.host_memory_bytes;
   store.shards = ShardsOf(options);

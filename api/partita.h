@@ -132,7 +132,7 @@ struct Options {
   // Called while the store opens, now and then: how many bytes are done, and how many there are to do, which
   // may rise, and falls by what is left of a shard that does not open; of the logs to be read, and of tables
   // where what they hold does not fit into memory or is divided anew. On any thread, by one at a time; it
-  // must not wait. Null: nobody is told.
+  // must not wait. Not kept beyond Open. Null: nobody is told.
   std::function<void(uint64_t done, uint64_t due)> opening_progress{};
 
   // io_uring needs kernel 6.1 and a machine that allows it: otherwise Open fails with kUnsupported and

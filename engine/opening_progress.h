@@ -40,8 +40,11 @@ class OpeningProgress {
     uint64_t before_ = 0;  // Done before GoOn.
   };
 
+  // Nobody is told from here on, and what the one to be told holds is let go. REQUIRES: no part is left.
+  void End() { tell_ = nullptr; }
+
  private:
-  const Tell tell_;
+  Tell tell_;
   std::atomic<uint64_t> done_{0}, due_{0};
   std::mutex telling_;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/async_mutex.h"
@@ -361,7 +362,7 @@ class Store {
   std::unique_ptr<Runtime> runtime_over_;
   Runtime& runtime_;
   StoreOptions options_;
-  OpeningProgress opening_{options_.opening};
+  OpeningProgress opening_{std::exchange(options_.opening, nullptr)};  // Ends with Open.
   std::unique_ptr<DirectoryLock> lock_;
   std::atomic<uint64_t> meta_reads_transient_{0};
   std::atomic<uint64_t> scrub_damages_{0};

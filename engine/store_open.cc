@@ -78,6 +78,7 @@ Status NoStoreHere() {
 Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions options) {
   std::unique_ptr<Store> store(new Store(runtime, std::move(options)));
   Status opened = co_await store->OpenAll();
+  store->opening_.End();
   if (opened.ok()) co_return store;
   for (auto& shard : store->shards_) {
     if (shard == nullptr) continue;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -205,6 +206,19 @@ TEST_P(DatabaseTest, ShardsByDefaultAreTheCoresOfTheThreadThatOpens) {
   Reopen(/*shards=*/0);
   const int of_memory = 4;  // 64 MiB.
   EXPECT_EQ(database_->open_report().shards, static_cast<uint32_t>(std::min(CPU_COUNT(&before), of_memory)));
+}
+
+// It may capture what owns the database.
+TEST_P(DatabaseTest, WhatWasToldOfTheOpeningIsNotKeptBehindIt) {
+  ASSERT_TRUE(database_->Close().ok());
+  const auto captured = std::make_shared<int>(0);
+  Options options = OptionsOf();
+  options.opening_progress = [captured](uint64_t, uint64_t) {};
+  Result<std::unique_ptr<Database>> opened = Database::Open(options);
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  options.opening_progress = nullptr;
+  EXPECT_EQ(captured.use_count(), 1);
+  EXPECT_TRUE((*opened)->Close().ok());
 }
 
 // Who keeps a handle would take every row of a table that was made anew for an absent one.
