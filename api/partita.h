@@ -186,7 +186,7 @@ struct WriteOptions {
 };
 
 // The answer to a single write or to a batch.
-struct WriteResult {
+struct [[nodiscard]] WriteResult {
   Status status;
   uint32_t failed_operation = 0;  // Index in the batch of the operation that was refused.
   uint64_t timestamp_ticks = 0;   // Of every entity written: 100 ns since 1601-01-01 UTC.
@@ -250,7 +250,8 @@ class Table {
   // Independent operations, each with its own answer, in any partitions. `results` is filled in
   // order. They have no order among them but are logged together, some thousand of them at the price of
   // little more than one flush.
-  std::vector<WriteResult> WriteMany(std::span<const Write> writes, WriteOptions options = {}) const;
+  [[nodiscard]] std::vector<WriteResult> WriteMany(std::span<const Write> writes,
+                                                   WriteOptions options = {}) const;
 
   // Starts the write and returns; `done` is called once, on a worker thread: it must not block.
   // Calls in flight together have no order. At most 65,536 of them may be, with 1/16 of memory_bytes and at
