@@ -27,10 +27,13 @@
 //   options.directory = "data";
 //   options.create_if_missing = true;
 //   auto database = partita::Database::Open(options);
-//   auto table = (*database)->CreateTable("Orders");
+//   if (!database.ok()) return Report(database.status());  // says what to do
+//   auto table = (*database)->OpenTable("Orders");
+//   if (table.code() == partita::Code::kNotFound) table = (*database)->CreateTable("Orders");
+//   if (!table.ok()) return Report(table.status());
 //   partita::Entity order("customer-7", "order-0001");
 //   order.Set("Total", 129.5);
-//   auto written = table->Insert(order);            // durable when it returns
+//   auto written = table->Insert(order);                   // durable when it returns, if written.ok()
 //   auto read = table->Get("customer-7", "order-0001");
 //   partita::Status closed = (*database)->Close();
 //
@@ -52,10 +55,11 @@
 // (`done`): then it leaves that call, which has done no harm. A fault in one (SIGSEGV and its like) comes to
 // the handler of the program, on the worker; of other signals only SIGPROF is not blocked there.
 //
-// Errors are values (engine/base/status.h): a code for the decision, a message for the person. No call throws
-// anything of its own. F and a number (F7) name rules of the fault model: test/rules.txt in the source.
-// kUnknown means in doubt: the write is wholly there or wholly not, and a later read that shows which is
-// final. kDeadlineExceeded: a limit of time, or the disk did not answer for 30 s; nothing was changed.
+// Errors are values (engine/base/status.h): a code for the decision, a message for the person. To ask a
+// Result that is not ok() for its value ends the process, which says what it was. No call throws anything of
+// its own. F and a number (F7) name rules of the fault model: test/rules.txt in the source. kUnknown means in
+// doubt: the write is wholly there or wholly not, and a later read that shows which is final.
+// kDeadlineExceeded: a limit of time, or the disk did not answer for 30 s; nothing was changed.
 //
 // Durability. A write that returned ok at kPower survives loss of power; at kProcess, any death of
 // the process; kMemory promises nothing past the process. All three are atomic, ordered and

@@ -7,6 +7,11 @@
 
 namespace partita {
 
+namespace internal {
+// Ends the process as AssertFailed does, and says of which failure a value was asked.
+[[noreturn]] void ValueOfFailure(const Status& status);
+}  // namespace internal
+
 // A T or a non-ok Status. Value type; not thread-safe.
 template <typename T>
 class [[nodiscard]] Result {
@@ -22,15 +27,15 @@ class [[nodiscard]] Result {
 
   // REQUIRES: ok().
   T& value() & {
-    PARTITA_ASSERT(ok());
+    AssertOk();
     return *value_;
   }
   const T& value() const& {
-    PARTITA_ASSERT(ok());
+    AssertOk();
     return *value_;
   }
   T&& value() && {
-    PARTITA_ASSERT(ok());
+    AssertOk();
     return std::move(*value_);
   }
   T& operator*() & { return value(); }
@@ -39,6 +44,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
  private:
+  void AssertOk() const {
+    if (!ok()) [[unlikely]]
+      internal::ValueOfFailure(status_);
+  }
+
   Status status_;
   std::optional<T> value_;
 };
