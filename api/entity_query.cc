@@ -63,6 +63,8 @@ QueryPlan PlanOf(const ScanBounds& bounds, TableId table) {
 namespace {
 
 constexpr uint32_t kPageRowsMax = 100'000;
+// Of a page between two looks at the clock.
+constexpr size_t kVisitsALook = 64;
 
 Status CheckPageLimit(uint32_t limit) {
   if (limit >= 1 && limit <= kPageRowsMax) return Status();
@@ -204,10 +206,17 @@ Result<QueryCost> Table::ForEach(const QueryOptions& options,
   }
   PARTITA_ASSIGN(PreparedQuery prepared, Prepare(options, state_->id));
   Clock& clock = state_->impl->runtime->clock();
-  const uint64_t limit_ns = prepared.limit_ns;
-  const uint64_t started = clock.MonotonicNanos();
-  const uint64_t deadline = limit_ns == 0 ? UINT64_MAX : started + limit_ns;
+  const uint64_t deadline = prepared.limit_ns == 0 ? UINT64_MAX : clock.MonotonicNanos() + prepared.limit_ns;
   QueryCost cost;
+  uint64_t given = 0;
+  // Nanoseconds; kDeadlineExceeded: none are.
+  const auto time_left = [&]() -> Result<uint64_t> {
+    if (prepared.limit_ns == 0) return UINT64_MAX;
+    const uint64_t now = clock.MonotonicNanos();
+    if (now < deadline) return deadline - now;
+    return Status::DeadlineExceeded("the query was not done within its time limit; " + std::to_string(given) +
+                                    " entities were given");
+  };
   for (bool got_on = false; true; got_on = true) {
     prepared.query.limits.rows =
         static_cast<uint32_t>(std::min<uint64_t>(options.limit, options.top - cost.returned));
@@ -217,21 +226,21 @@ Result<QueryCost> Table::ForEach(const QueryOptions& options,
     } else {
       PARTITA_TRY(page.status());
       cost += page->cost;
-      for (Entity& entity : page->entities) {
-        if (!visit(std::move(entity))) return cost;
+      for (size_t i = 0; i < page->entities.size(); ++i) {
+        if (options.cancelled != nullptr && options.cancelled->load(std::memory_order_relaxed)) {
+          return Status::Cancelled("the query was cancelled");
+        }
+        // Not in front of the first: what was read until the time was up is not all in vain.
+        if (i > 0 && i % kVisitsALook == 0) PARTITA_TRY(time_left());
+        ++given;
+        if (!visit(std::move(page->entities[i]))) return cost;
       }
       if (page->continuation.empty() || cost.returned >= options.top) return cost;
       PARTITA_ASSIGN(std::string key, KeyOfContinuation(page->continuation, options.order, state_->id));
       prepared.query.from = PositionOf(std::string_view(key).substr(kTableIdSize));
     }
-    if (limit_ns > 0) {
-      const uint64_t now = clock.MonotonicNanos();
-      if (now >= deadline) {
-        return Status::DeadlineExceeded("the query was not done within its time limit; " +
-                                        std::to_string(cost.returned) + " entities were given");
-      }
-      prepared.query.limits.nanos = std::min(QueryLimits().nanos, deadline - now);
-    }
+    PARTITA_ASSIGN(const uint64_t left_ns, time_left());
+    prepared.query.limits.nanos = std::min(QueryLimits().nanos, left_ns);
   }
 }
 

@@ -64,12 +64,13 @@ struct QueryOptions {
   std::string continuation{};       // From the page before; empty: from the start.
 
   // A page ends after so long, at the latest after 5 s, with what it has, and goes on by its continuation.
-  // ForEach and Aggregate as a whole answer kDeadlineExceeded then. Zero: there is no limit, but for the 5 s
-  // of a page. What is left of a time until a deadline may be negative: kDeadlineExceeded at once.
+  // ForEach and Aggregate as a whole answer kDeadlineExceeded then; ForEach looks at the clock behind a page,
+  // and within it every 64 visits. Zero: there is no limit, but for the 5 s of a page. What is left of a time
+  // until a deadline may be negative: kDeadlineExceeded at once.
   std::chrono::nanoseconds time_limit{0};
 
-  // Set to true by any thread to stop the call, which then answers kCancelled within milliseconds. May be
-  // null; must outlive the call.
+  // Set to true by any thread to stop the call, which then answers kCancelled within milliseconds; ForEach
+  // makes no further visit then. May be null; must outlive the call.
   const std::atomic<bool>* cancelled = nullptr;
 
   // A page ends in front of what is damaged, and the next one answers kCorruption. True: it goes on behind,

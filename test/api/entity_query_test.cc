@@ -263,7 +263,34 @@ TEST_F(EntityQueryTest, CallsCancelledInTheMiddleStopAndSayThatTheyAre) {
     return true;
   };
   EXPECT_EQ(table.ForEach(options, take_ten).code(), Code::kCancelled);
-  EXPECT_LE(seen, 100u);  // What was in the page is given.
+  EXPECT_EQ(seen, 10u);
+
+  // The last page, too, though nothing is read any more.
+  options.limit = 2000;
+  seen = 0;
+  cancelled = false;
+  EXPECT_EQ(table.ForEach(options, take_ten).code(), Code::kCancelled);
+  EXPECT_EQ(seen, 10u);
+}
+
+TEST_F(EntityQueryTest, VisitsThatTakeLongEndWithTheTimeLimitThoughTheirPageIsRead) {
+  const Table table = Make();
+  Put(table, "p", 200);
+  QueryOptions options;
+  options.time_limit = std::chrono::milliseconds(100);
+  const auto started = std::chrono::steady_clock::now();
+  uint64_t seen = 0;
+  const auto take_all_the_time = [&](const Entity&) {
+    while (std::chrono::steady_clock::now() - started < options.time_limit) {
+    }
+    ++seen;
+    return true;
+  };
+  const Result<QueryCost> cost = table.ForEach(options, take_all_the_time);
+  EXPECT_EQ(cost.code(), Code::kDeadlineExceeded);
+  EXPECT_GE(seen, 1u);
+  EXPECT_LE(seen, 64u);
+  EXPECT_THAT(cost.status().message(), HasSubstr(std::to_string(seen) + " entities were given"));
 }
 
 TEST_F(EntityQueryTest, OutOfTimeAPageGoesOnAndTheRestSaysSo) {
