@@ -8,6 +8,7 @@
 #include "api/table_state.h"
 #include "engine/base/assert.h"
 #include "engine/base/entity_record.h"
+#include "engine/base/memory_budget.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
 #include "engine/inspect.h"
@@ -45,6 +46,10 @@ uint64_t CostOfEntity(std::string_view user_key, std::string_view content) {
   return std::max<uint64_t>(1, (size + kUnit - 1) / kUnit);
 }
 
+uint32_t ShardsOf(const Options& options) {
+  return options.shards != 0 ? options.shards : ShardsByCores(options.memory_bytes);
+}
+
 Status CheckOptions(const Options& options) {
   if (options.directory.empty()) return Status::InvalidArgument("directory is empty; it must name the store");
   if (options.memory_bytes < (64ull << 20) || options.memory_bytes > (1ull << 40)) {
@@ -54,6 +59,9 @@ Status CheckOptions(const Options& options) {
   if (options.shards > kShardCountMax) {
     return Status::InvalidArgument("shards is " + std::to_string(options.shards) + "; it must be 0 to 256");
   }
+  // Opened to read or degraded it has the shards that it was made with, and is looked at when they are known.
+  const uint32_t shards = options.read_only || options.open_degraded ? 1 : ShardsOf(options);
+  PARTITA_TRY(DeriveMemoryPlan(options.memory_bytes, shards, options.host_memory_bytes));
   PARTITA_TRY(CheckDurability(options.durability));
   if (options.durability == Durability::kTableDefault) {
     return Status::InvalidArgument(
@@ -69,10 +77,6 @@ Status CheckOptions(const Options& options) {
   PARTITA_TRY(CheckThroughputTargets(options.throughput));
   PARTITA_TRY(CheckThroughputNames(options.throughput));
   return CheckAccountName(options.account);
-}
-
-uint32_t ShardsOf(const Options& options) {
-  return options.shards != 0 ? options.shards : ShardsByCores(options.memory_bytes);
 }
 
 // What to do about files that refuse the open (F39, F53), or a disk that has no room for it (F54).
@@ -164,11 +168,11 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
   Impl& impl = *database->impl_;
   impl.runtime = &runtime;
   impl.options = options;
+  impl.options.opening_progress = nullptr;  // What it captures may own the database.
   StoreOptions store;
   store.create_if_missing = options.create_if_missing;
   store.read_only = options.read_only;
   store.open_degraded = options.open_degraded;
-  impl.options.opening_progress = nullptr;  // What it captures may own the database.
   store.memory_bytes = options.memory_bytes;
   store.host_memory_bytes = options.host_memory_bytes;
   store.shards = ShardsOf(options);

@@ -41,15 +41,15 @@ Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards, size_t h
       shards > SIZE_MAX / kMemoryBudgetPerShardMin ? SIZE_MAX : shards * kMemoryBudgetPerShardMin;
   const size_t needed = std::max(kMemoryBudgetMin, shards_min);
   if (budget_bytes < needed) {
-    return Status::InvalidArgument("memory budget of " + std::to_string(budget_bytes) +
-                                   " bytes is below the " + std::to_string(needed) + " bytes (" +
+    return Status::InvalidArgument("memory_bytes is " + std::to_string(budget_bytes) +
+                                   "; it must be at least the " + std::to_string(needed) + " bytes (" +
                                    std::to_string(needed / kMiB) + " MiB) that " + std::to_string(shards) +
                                    (shards == 1 ? " shard needs" : " shards need"));
   }
   if (host_bytes > budget_bytes / kHostShareMin) {
-    return Status::InvalidArgument("the host wants " + std::to_string(host_bytes) +
-                                   " bytes for itself, more than a quarter of the memory budget of " +
-                                   std::to_string(budget_bytes) + " bytes");
+    return Status::InvalidArgument("host_memory_bytes is " + std::to_string(host_bytes) +
+                                   "; it must be at most a quarter of memory_bytes, which is " +
+                                   std::to_string(budget_bytes));
   }
   MemoryPlan plan;
   plan.budget_bytes = budget_bytes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <mutex>
@@ -582,6 +583,21 @@ TEST_P(DatabaseTest, OptionsOutOfBoundsAreRefusedByName) {
   options = OptionsOf();
   options.directory.clear();
   EXPECT_THAT(Database::Open(options).status().message(), HasSubstr("directory"));
+}
+
+TEST_P(DatabaseTest, MemoryThatDoesNotSufficeIsRefusedByNameBeforeAnythingIsMade) {
+  Options options = OptionsOf(/*shards=*/5);
+  options.directory = directory_.path() + "/new";
+  Status refused = Database::Open(options).status();
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("memory_bytes"));
+  EXPECT_THAT(refused.message(), HasSubstr("shards"));
+  options.shards = 2;
+  options.host_memory_bytes = options.memory_bytes / 2;
+  refused = Database::Open(options).status();
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("host_memory_bytes"));
+  EXPECT_FALSE(std::filesystem::exists(options.directory));
 }
 
 }  // namespace

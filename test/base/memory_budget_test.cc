@@ -71,7 +71,8 @@ TEST(MemoryBudgetTest, WhatTheHostTakesComesFromTheCacheAlone) {
   EXPECT_TRUE(DeriveMemoryPlan(64 * kMiB, 4, 16 * kMiB).ok());
   const Result<MemoryPlan> greedy = DeriveMemoryPlan(256 * kMiB, 2, 64 * kMiB + 1);
   EXPECT_EQ(greedy.code(), Code::kInvalidArgument);
-  EXPECT_THAT(greedy.status().message(), HasSubstr("more than a quarter"));
+  EXPECT_THAT(greedy.status().message(),
+              HasSubstr("host_memory_bytes is 67108865; it must be at most a quarter"));
 }
 
 TEST(MemoryBudgetTest, TooLittleIsRefusedWithTheMinimumInTheMessage) {
