@@ -9,7 +9,7 @@
 //   SCAN <partition>                +<count>, then one line "<row> <value>" each
 //   DEL <partition> <row>           +, or - when there is none
 //   QUIT                            closes the connection
-//   SHUTDOWN                        closes the store and ends the server
+//   SHUTDOWN                        ends all connections, closes the store and ends the server
 //
 // Keys hold no spaces, values no line ends. A wrong line answers "!" and the reason.
 //
@@ -18,20 +18,23 @@
 // only counts and notifies.
 #include <partita/partita.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace {
 
@@ -210,23 +213,79 @@ partita::Result<partita::Table> OpenValues(partita::Database* database) {
   return table;
 }
 
-// Accepts connections until one of them asks for the end.
-void ServeAll(int listener, const partita::Table& table) {
-  std::vector<std::thread> threads;
-  std::atomic<bool> ending = false;
-  while (!ending) {
-    const int socket = accept(listener, nullptr, nullptr);
-    if (socket < 0) break;
-    threads.emplace_back([socket, listener, &table, &ending] {
-      const bool shutdown_asked = Connection(socket, table).Serve();
-      close(socket);
-      if (shutdown_asked) {
-        ending = true;
-        shutdown(listener, SHUT_RDWR);  // Ends the waiting accept.
-      }
+// The connections that are served, a thread each.
+class Connections {
+ public:
+  explicit Connections(const partita::Table& table) : table_(table) {}
+
+  // Serves one more, and closes it at its end; where that was a SHUTDOWN calls `shutdown_asked` first.
+  void Begin(int socket, const std::function<void()>& shutdown_asked) {
+    const std::lock_guard lock(mutex_);
+    JoinEnded();
+    Served& served = served_.emplace_back();
+    served.socket = socket;
+    served.thread = std::thread([this, &served, shutdown_asked] {
+      if (Connection(served.socket, table_).Serve()) shutdown_asked();
+      const std::lock_guard ended(mutex_);
+      close(served.socket);
+      served.ended = true;
     });
   }
-  for (std::thread& thread : threads) thread.join();
+
+  // No further line is read of any; returns when all are answered. No other may begin.
+  void End() {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Served& served : served_) {
+        if (!served.ended) shutdown(served.socket, SHUT_RD);
+      }
+    }
+    for (Served& served : served_) served.thread.join();
+    served_.clear();
+  }
+
+ private:
+  struct Served {
+    int socket = -1;
+    bool ended = false;
+    std::thread thread;
+  };
+
+  // Else each would keep its stack until the server's end.
+  void JoinEnded() {
+    served_.remove_if([](Served& served) {
+      if (served.ended) served.thread.join();
+      return served.ended;
+    });
+  }
+
+  const partita::Table& table_;
+  std::mutex mutex_;
+  std::list<Served> served_;  // Each stays in its place, as its thread refers to it.
+};
+
+// Accepts connections until one of them asks for the end.
+void ServeAll(int listener, const partita::Table& table) {
+  std::atomic<bool> ending = false;
+  const auto end = [listener, &ending] {
+    ending = true;
+    shutdown(listener, SHUT_RDWR);  // Ends the waiting accept.
+  };
+  Connections connections(table);
+  while (!ending) {
+    const int socket = accept(listener, nullptr, nullptr);
+    if (socket >= 0) {
+      const timeval patience{10, 0};  // A client that takes no answers must not keep the server from its end.
+      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+      connections.Begin(socket, end);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // Until another connection has ended.
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      if (!ending) std::perror("accept");
+      break;
+    }
+  }
+  connections.End();
 }
 
 }  // namespace

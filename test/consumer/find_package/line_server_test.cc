@@ -157,7 +157,10 @@ void CheckPartition(const std::string& socket, int number) {
   client.Send("QUIT");
 }
 
+// One that is connected and says nothing must not keep it.
 void StopServer(Server* server, const std::string& socket) {
+  Client idle(socket);
+  ExpectEqual(idle.Ask("GET p none"), "-", "a missing row");
   Client(socket).Send("SHUTDOWN");
   if (const int code = server->Wait(); code != 0)
     Fail("the server ended with exit code " + std::to_string(code));
@@ -167,6 +170,7 @@ void StopServer(Server* server, const std::string& socket) {
 
 int main(int argc, char** argv) {
   if (argc != 3) Fail("usage: line_server_test SERVER DIRECTORY");
+  alarm(300);  // What hangs fails.
   constexpr int kClients = 8;
   const std::string directory = argv[2], socket = directory + ".socket";
   {
