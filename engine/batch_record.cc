@@ -69,6 +69,20 @@ std::string_view BatchRecordWriter::Finish() {
   return {reinterpret_cast<const char*>(begin_), static_cast<size_t>(at_ - begin_)};
 }
 
+Status CheckLoggedVersion(const LogRecord& record) {
+  if (record.payload.size() < kBatchRecordHeaderSize) return Status();  // Whoever opens it says so.
+  const uint64_t of_batch = LoadLe64(record.payload.data() + kBatchRecordVersionOffset);
+  if (of_batch == record.version.value) return Status();
+  return Status::Corruption("log record " + std::to_string(record.position.value) + " is of version " +
+                            std::to_string(record.version.value) + ", but its batch of version " +
+                            std::to_string(of_batch));
+}
+
+Result<BatchRecordReader> BatchRecordReader::Open(const LogRecord& record) {
+  PARTITA_TRY(CheckLoggedVersion(record));
+  return Open(record.payload);
+}
+
 Result<BatchRecordReader> BatchRecordReader::Open(std::string_view payload) {
   if (payload.size() < kBatchRecordHeaderSize) {
     return Status::Corruption("batch record of " + std::to_string(payload.size()) +

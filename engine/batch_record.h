@@ -5,6 +5,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/entry.h"
 #include "engine/base/ids.h"
+#include "engine/base/log_store.h"
 #include "engine/base/result.h"
 
 namespace partita {
@@ -75,11 +76,18 @@ inline void SetBatchVersion(uint8_t* payload, Version version) {
   StoreLe64(payload + kBatchRecordVersionOffset, version.value);
 }
 
+// The log keeps a record's version beside the payload, too: the clock goes by the one, readers by the other.
+// kCorruption when they differ: memory changed one of them before both were sealed. Asked before a record
+// goes to the log, and of what comes from there.
+Status CheckLoggedVersion(const LogRecord& record);
+
 // Reads a payload; every length is checked. Entries' views point into it.
 class BatchRecordReader {
  public:
   // kCorruption naming the field, kUnsupported for a newer format.
   static Result<BatchRecordReader> Open(std::string_view payload);
+  // Of what the log holds. kCorruption also as CheckLoggedVersion says.
+  static Result<BatchRecordReader> Open(const LogRecord& record);
 
   const BatchRecordHeader& header() const { return header_; }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/batch_record.h"
 
 namespace partita {
 
@@ -45,6 +46,13 @@ constexpr uint64_t TailBytes(uint64_t payload_bytes) { return payload_bytes + 44
 
 Status InDoubt(const Status& why) {
   return Status::Unknown("the outcome of the write is in doubt: " + why.ToString());
+}
+
+// The last moment to find that memory changed what was decided: with a seal it would pass for what was meant.
+// It is as a write that failed (F20), and stays one until the process ends.
+Status CheckBeforeSeal(const std::vector<LogRecord>& records) {
+  for (const LogRecord& record : records) PARTITA_TRY(CheckLoggedVersion(record));
+  return Status();
 }
 
 }  // namespace
@@ -283,9 +291,9 @@ Task<Status> CommitLog::FlushRound() {
   std::vector<LogRecord> records = TakeUnappended();
   bool lease_due = lower_levels_used_.load(std::memory_order_relaxed) &&
                    log_.durable_ceiling().value < last_version_.load(std::memory_order_relaxed);
-  Status done;
+  Status done = CheckBeforeSeal(records);
   if (!records.empty()) {
-    done = co_await log_.AppendAndFlush(records);
+    if (done.ok()) done = co_await log_.AppendAndFlush(records);
   } else if (log_.durable_end().value < appended_ || lease_due) {
     done = co_await log_.Flush();
   }
@@ -317,8 +325,8 @@ void CommitLog::TailRound() {
     }
   }
   if (records.empty()) return;
-  // A full tail is not an error: the next flush covers these records and frees it.
-  if (!log_.AppendTail(records).ok()) {
+  // A full tail is not an error: the next flush covers these records and frees it, or says what is wrong.
+  if (!CheckBeforeSeal(records).ok() || !log_.AppendTail(records).ok()) {
     tail_full_at_ = durable;
     return;
   }
@@ -457,7 +465,8 @@ Task<void> CommitLog::LeaveFence() {
       }
       if (!records.empty()) NoteTaken(records.back().position);
     }
-    Status moved = co_await log_.MoveToNewSegment(records);
+    Status moved = CheckBeforeSeal(records);
+    if (moved.ok()) moved = co_await log_.MoveToNewSegment(records);
     if (moved.ok()) {
       {
         std::lock_guard lock(mutex_);

@@ -386,7 +386,7 @@ Task<Status> RepairSurvey::ReadLog(RepairFindings::Shard* shard, RepairReach* re
   Version last;
   shard->rotted.clear();
   LogReplaySink look = [&](const LogRecord& record) {
-    PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(record.payload));
+    PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(record));
     if (reader.header().version <= last) {
       return Status::Corruption("log record " + std::to_string(record.position.value) +
                                 " has a version that does not rise");

@@ -70,7 +70,7 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
     LogReplaySink sink = [&](const LogRecord& record) {
       // Not beyond what the survey has listed as kept.
       if (record.position > shard.log.last) return Status::Corruption("behind the prefix that is kept");
-      PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record.payload));
+      PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record));
       last = record.position;
       Entry entry;
       bool any = false;

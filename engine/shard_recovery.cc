@@ -159,7 +159,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   frozen_at_segment_ = manifest.log_segment - (view->active->empty() || context_.read_only ? 0 : 1);
   replay_from_ = manifest.replay_from;
 
-  Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);
+  Version floor = std::max({recovered_.log.version_max, replayed_version_, manifest.version_ceiling});
   for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info->version_max);
   std::unordered_set<uint32_t> own;
   for (const RangeDescriptor& range : catalog.ranges) {
@@ -269,7 +269,7 @@ Task<Status> Shard::ReplayLog(const Catalog& catalog, const Manifest& manifest, 
 }
 
 Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, ReadView* view) {
-  PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record.payload));
+  PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record));
   if (check.header().version <= replayed_version_) {
     return Status::Corruption("log record " + std::to_string(record.position.value) +
                               " has a version that does not rise");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/base/event.h"
+#include "engine/batch_record.h"
 #include "engine/hybrid_clock.h"
 #include "engine/io/real_runtime.h"
 #include "engine/io/sim_runtime.h"
@@ -121,7 +122,7 @@ class CommitLogThreadsTest : public testing::Test {
     EXPECT_TRUE(visible.ok()) << visible.ToString();
   }
 
-  const std::string payload_ = std::string(100, 'p');
+  const std::string payload_ = std::string(20, 'p');
   ScratchDirectory directory_;
   std::unique_ptr<RealRuntime> runtime_;
   SlowTailLog log_;
@@ -224,6 +225,33 @@ TEST(CommitLogTest, ATailThatIsFullIsNotTriedAgainBeforeTheNextFlush) {
   }
   for (const std::optional<Status>& answer : answers) EXPECT_TRUE(answer && answer->ok());
   EXPECT_TRUE(runtime.RunToEnd(commits.Close()).ok());
+}
+
+// covers: F20 F51
+TEST(CommitLogTest, ABatchThatMemoryChangedIsNotWrittenAndFences) {
+  SimDisk disk(1);
+  SimRuntime runtime({.seed = 1, .shards = 1}, disk);
+  for (const DurabilityLevel level : {DurabilityLevel::kPower, DurabilityLevel::kProcess}) {
+    MemoryLog log;
+    CommitLog commits(log, runtime.shard_executor(ShardId(0)), runtime.clock(), kIoDeadlineNanos, kTailBytes);
+    commits.Start(LogPosition(0), Version(0));
+    std::string payload(kBatchRecordHeaderSize, '\0');
+    SetBatchVersion(reinterpret_cast<uint8_t*>(payload.data()), Version(1));
+    const LogPosition whole = commits.Append({Version(1), level, payload, nullptr});
+    EXPECT_TRUE(runtime.RunToEnd(commits.AwaitVisible(whole, level)).ok());
+
+    std::string changed = payload;
+    SetBatchVersion(reinterpret_cast<uint8_t*>(changed.data()), Version(2 + (1ull << 50)));
+    const LogPosition position = commits.Append({Version(2), level, changed, nullptr});
+    const Status visible = runtime.RunToEnd(commits.AwaitVisible(position, level));
+    EXPECT_EQ(visible.code(), Code::kUnknown);
+    EXPECT_TRUE(commits.fenced());
+    EXPECT_EQ(commits.fence_reason().code(), Code::kCorruption);
+    EXPECT_EQ(commits.visible_position(), whole);
+    EXPECT_FALSE(runtime.RunToEnd(commits.Close()).ok());
+    EXPECT_EQ(log.durable_end(), whole);
+    EXPECT_LE(log.kernel_end(), whole);
+  }
 }
 
 // covers: F18
