@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "api/names.h"
-#include "engine/base/assert.h"
 #include "engine/base/clock.h"
 
 namespace partita {
@@ -139,9 +138,9 @@ size_t FractionDigits(std::string_view text) {
 }
 
 char* WriteDateTime(char* to, DateTime time) {
-  PARTITA_ASSERT(time.ticks <= kDateTimeTicksMax);
-  const uint64_t seconds = time.ticks / kTicksPerSecond;
-  uint64_t fraction = time.ticks % kTicksPerSecond;
+  const uint64_t ticks = std::min(time.ticks, kDateTimeTicksMax);
+  const uint64_t seconds = ticks / kTicksPerSecond;
+  uint64_t fraction = ticks % kTicksPerSecond;
   // The inverse of DaysFromCivil, by 400-year eras.
   const int64_t days = static_cast<int64_t>(seconds) / kSecondsPerDay + kDaysFromCivilEpochTo1601;
   const int64_t era = days / 146'097;

@@ -22,8 +22,8 @@ Result<DateTime> ParseDateTime(std::string_view text);
 inline constexpr size_t kFractionDigitsKept = 7;
 size_t FractionDigits(std::string_view text);
 
-// UTC with `Z`; up to seven digits of fraction, trailing zeros and an empty fraction left out.
-// REQUIRES: at most kDateTimeTicksMax.
+// UTC with `Z`; up to seven digits of fraction, trailing zeros and an empty fraction left out. What is above
+// kDateTimeTicksMax, which only damaged bytes say, is written as that is.
 std::string FormatDateTime(DateTime time);
 void AppendDateTime(std::string* out, DateTime time);
 // The same to memory of at least kDateTimeTextMax bytes; returns the end of what was written.

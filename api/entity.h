@@ -92,7 +92,7 @@ class Entity {
   void set_timestamp_ticks(uint64_t ticks) { timestamp_ticks_ = ticks; }
 
   // The tag of the state this entity was read in, for conditional writes; empty when it did not come
-  // from the store. REQUIRES: timestamp_ticks() <= kDateTimeTicksMax.
+  // from the store.
   std::string etag() const;
 
   // Same keys, same properties in the same order. Timestamps are not compared.

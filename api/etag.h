@@ -15,7 +15,7 @@ namespace partita {
 // `:` stands as %3A; trailing zeros of the fraction are left out, as in Timestamp. Clients treat it as
 // opaque; two tags are equal when their bytes are.
 
-// REQUIRES: version.value <= kDateTimeTicksMax.
+// Of versions above kDateTimeTicksMax, which only damaged bytes say, the tag is that of the highest.
 std::string FormatEtag(Version version);
 // The same to memory of at least kEtagTextMax bytes; returns the end of what was written.
 inline constexpr size_t kEtagTextMax = 48;

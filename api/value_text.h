@@ -19,7 +19,7 @@ namespace partita {
 Result<PropertyValue> ParseValueText(PropertyType type, std::string_view text);
 
 // The canonical form: what ParseValueText reads back to the same value. Doubles are the shortest text
-// that does, always with a point; Guids are lower case. REQUIRES: a DateTime is at most kDateTimeTicksMax.
+// that does, always with a point; Guids are lower case.
 void AppendValueText(std::string* out, const PropertyValue& value);
 
 // The same of one type, to memory of at least so many bytes; each returns the end of what was written.

@@ -9,6 +9,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checksum.h"
 #include "engine/base/coding.h"
+#include "engine/base/given_version.h"
 #include "engine/base/site.h"
 #include "engine/commit_log.h"
 #include "engine/damage.h"
@@ -351,7 +352,7 @@ Status BeginNewLife(const BackupRecord& record, uint64_t wall_ticks, uint64_t ra
   Version highest;
   for (const Manifest& manifest : image->manifests) {
     highest = std::max(highest, manifest.version_ceiling);
-    for (const FileMeta& file : manifest.files) highest = std::max(highest, file.info->version_max);
+    for (const FileMeta& file : manifest.files) highest = HigherGiven(highest, file.info->version_max);
   }
   // The original may have gone on since. What it gives is the last version and one, or the clock's where that
   // is more, and it writes less often than the clock ticks: so it is no further ahead of the clock than it

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "engine/base/given_version.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
 
@@ -70,6 +71,10 @@ std::string_view BatchRecordWriter::Finish() {
 }
 
 Status CheckLoggedVersion(const LogRecord& record) {
+  if (record.version > kVersionGivenMax) {
+    return Status::Corruption("log record " + std::to_string(record.position.value) + " is of version " +
+                              std::to_string(record.version.value) + ", which no clock gives");
+  }
   if (record.payload.size() < kBatchRecordHeaderSize) return Status();  // Whoever opens it says so.
   const uint64_t of_batch = LoadLe64(record.payload.data() + kBatchRecordVersionOffset);
   if (of_batch == record.version.value) return Status();

@@ -77,8 +77,8 @@ inline void SetBatchVersion(uint8_t* payload, Version version) {
 }
 
 // The log keeps a record's version beside the payload, too: the clock goes by the one, readers by the other.
-// kCorruption when they differ: memory changed one of them before both were sealed. Asked before a record
-// goes to the log, and of what comes from there.
+// kCorruption when they differ, or are none that a clock gives: memory changed them before they were sealed.
+// Asked before a record goes to the log, and of what comes from there.
 Status CheckLoggedVersion(const LogRecord& record);
 
 // Reads a payload; every length is checked. Entries' views point into it.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/coding.h"
+#include "engine/base/given_version.h"
 #include "engine/base/key_head.h"
 #include "engine/base/user_key.h"
 
@@ -176,6 +177,8 @@ Result<Manifest> DecodeManifest(std::string_view bytes) {
   manifest.layout = in.ReadLe32();
   manifest.replay_from = LogPosition(in.ReadLe64());
   manifest.version_ceiling = Version(in.ReadLe64());
+  if (manifest.version_ceiling > kVersionGivenMax)
+    return Status::Corruption("manifest: a version ceiling that no clock gives");
   if (format >= 2) manifest.log_segment = in.ReadLe64();
   NamedParts named;
   if (format >= 5) PARTITA_TRY(ReadNamed(&in, &named));

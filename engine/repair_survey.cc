@@ -6,6 +6,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/entity_record.h"
 #include "engine/base/executor.h"
+#include "engine/base/given_version.h"
 #include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
@@ -192,7 +193,7 @@ Task<Status> RepairSurvey::FindCatalog() {
     found_.incarnation_max = found_.catalog.incarnation;
     found_.layout_max = std::max(found_.layout_max, found_.catalog.layout);
     for (const TablePtr& table : found_.catalog.tables) {
-      found_.version_max = std::max(found_.version_max, Version(table->created_ticks));
+      found_.version_max = HigherGiven(found_.version_max, Version(table->created_ticks));
     }
     co_return Status();
   }
@@ -295,7 +296,7 @@ Task<Status> RepairSurvey::FindManifests() {
       shard.manifest = std::move(manifest).value();
       found_.version_max = std::max(found_.version_max, shard.manifest.version_ceiling);
       for (const FileMeta& file : shard.manifest.files) {
-        found_.version_max = std::max(found_.version_max, file.info->version_max);
+        found_.version_max = HigherGiven(found_.version_max, file.info->version_max);
       }
     } else {
       const bool fresh = forming && damage.code() == Code::kNotFound;
@@ -409,6 +410,11 @@ Task<Status> RepairSurvey::ReadLog(RepairFindings::Shard* shard, RepairReach* re
   };
   PARTITA_CO_ASSIGN(shard->log, co_await SalvageLog(files_, LogOptionsOf(*shard), shard->manifest.replay_from,
                                                     std::move(look)));
+  if (shard->log.version_max > kVersionGivenMax) {
+    shard->log.damages.push_back(LogDirectory(found_.catalog.layout, shard->id) +
+                                 ": it says that a version was given that no clock gives");
+    shard->log.version_max = shard->log.version_last;
+  }
   found_.version_max = std::max({found_.version_max, shard->log.version_max, shard->log.version_last});
   found_.incarnation_max = std::max(found_.incarnation_max, shard->log.incarnation_max.value);
   found_.report.log_records += shard->log.records;

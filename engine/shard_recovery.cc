@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/coding.h"
+#include "engine/base/given_version.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
 #include "engine/shard.h"
@@ -145,6 +146,12 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
     }
     PARTITA_CO_TRY(co_await SpillReplay(&manifest, view.get(), recovered_.log.last));
   }
+  // A frame's; of records each is asked. Nothing is given above it.
+  if (recovered_.log.version_max > kVersionGivenMax) {
+    co_return Status::Corruption(LogDirectory(context_.layout, id_) + ": the log says that version " +
+                                 std::to_string(recovered_.log.version_max.value) +
+                                 " was given, which no clock gives");
+  }
   if (!context_.read_only) PARTITA_CO_TRY(co_await EmptyLog(&manifest, view.get()));
   // The log exists now, and must from here on, up to the segment just begun (F35, F69).
   if (manifest.replay_from.value == 0) manifest.replay_from = LogPosition(1);
@@ -160,13 +167,13 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   replay_from_ = manifest.replay_from;
 
   Version floor = std::max({recovered_.log.version_max, replayed_version_, manifest.version_ceiling});
-  for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info->version_max);
+  for (const FileMeta& file : manifest.files) floor = HigherGiven(floor, file.info->version_max);
   std::unordered_set<uint32_t> own;
   for (const RangeDescriptor& range : catalog.ranges) {
     if (range.owner == id_) own.insert(LoadBe32(range.lower.data()));
   }
   for (const TablePtr& table : catalog.tables) {
-    if (own.contains(table->id.value)) floor = std::max(floor, Version(table->created_ticks));
+    if (own.contains(table->id.value)) floor = HigherGiven(floor, Version(table->created_ticks));
   }
   version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "engine/backup.h"
+#include "engine/base/given_version.h"
 #include "engine/base/user_key.h"
 #include "engine/log_end.h"
 #include "engine/store.h"
@@ -435,7 +436,7 @@ Task<void> Store::NoteVersionsOfDamaged() {
     if (!manifest.ok()) continue;
     version_max_of_damaged_ = std::max(version_max_of_damaged_, manifest->version_ceiling);
     for (const FileMeta& file : manifest->files) {
-      version_max_of_damaged_ = std::max(version_max_of_damaged_, file.info->version_max);
+      version_max_of_damaged_ = HigherGiven(version_max_of_damaged_, file.info->version_max);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/checksum.h"
+#include "engine/base/given_version.h"
 #include "engine/base/heap_bytes.h"
 #include "engine/base/timed_waits.h"
 #include "sstable/cached_rows.h"
@@ -180,6 +181,8 @@ Task<Status> TableReader::OpenProperties(const Tail& tail) {
   }
   if (!status.ok()) co_return Damaged(status, footer_.properties.offset, SealKind::kProperties);
   properties_.info.file_size = footer_.file_size;
+  if (status.ok() && info.version_max > kVersionGivenMax)
+    status = Status::Corruption("properties with a version that no clock gives");
   co_return status;
 }
 

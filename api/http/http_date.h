@@ -13,12 +13,11 @@ namespace partita::http {
 // weekday is not compared with the date.
 std::optional<DateTime> ParseHttpDate(std::string_view text);
 
-// Fractions of a second are left out. REQUIRES: at most kDateTimeTicksMax.
+// Fractions of a second are left out. Moments above kDateTimeTicksMax: as FormatDateTime.
 void AppendHttpDate(std::string* out, DateTime time);
 std::string FormatHttpDate(DateTime time);
 
 // The form of dates in XML bodies: `2025-01-15T10:20:30.1234567Z`, always with seven digits of fraction.
-// REQUIRES: at most kDateTimeTicksMax.
 void AppendSevenDigitTime(std::string* out, DateTime time);
 
 }  // namespace partita::http

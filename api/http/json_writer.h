@@ -35,7 +35,7 @@ void AppendEntityUrlEnd(std::string* out, std::string_view row_key);
 struct EntityRow {
   std::string_view partition_key;
   std::string_view row_key;
-  uint64_t timestamp_ticks = 0;  // Version; at most kDateTimeTicksMax.
+  uint64_t timestamp_ticks = 0;  // Version.
   EntityRecordView record;       // REQUIRES: checked.
 };
 

@@ -101,6 +101,10 @@ TEST(DateTimeTest, KnownMoments) {
   EXPECT_EQ(ParseDateTime("2000-02-29T12:00:00Z")->ticks, kUnixEpochTicks + 951'825'600 * kTicksPerSecond);
   EXPECT_EQ(FormatDateTime(DateTime{1}), "1601-01-01T00:00:00.0000001Z");
   EXPECT_EQ(FormatDateTime(DateTime{kUnixEpochTicks + 5'000'000}), "1970-01-01T00:00:00.5Z");
+  for (const uint64_t behind : {kDateTimeTicksMax, kDateTimeTicksMax + 1, UINT64_MAX}) {
+    EXPECT_EQ(FormatDateTime(DateTime{behind}), "9999-12-31T23:59:59.9999999Z");
+    EXPECT_EQ(FormatEtag(Version(behind)), FormatEtag(Version(kDateTimeTicksMax)));
+  }
 }
 
 TEST(DateTimeTest, EveryDayOfEveryYearComesBack) {

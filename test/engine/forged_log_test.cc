@@ -49,8 +49,9 @@ class ForgedLogTest : public testing::Test {
     (void)runtime.RunToEnd((*opened)->Close());
   }
 
-  // Where `from` stands in a frame of the log there is `to` now, and the frame's seal is right.
-  void Forge(std::string_view from, std::string_view to) {
+  // Where `from` stands in a frame of the log there is `to` now; the frame says that its versions go up to
+  // the one given, if that is higher, and its seal is right.
+  void Forge(std::string_view from, std::string_view to, Version version_max = Version()) {
     size_t forged = 0;
     for (const std::string& path : disk_.ListFiles("log-1-0/")) {
       if (!path.ends_with(".log")) continue;
@@ -65,6 +66,7 @@ class ForgedLogTest : public testing::Test {
         const size_t found = frame.payload.find(from);
         if (found == frame.payload.npos) continue;
         content.replace(at + kFrameHeaderSize + found, to.size(), to);
+        frame.header.version_max = std::max(frame.header.version_max, version_max);
         SealFrame(segment.owner, at, frame.header, bytes.subspan(0, frame.size));
         ++forged;
       }
@@ -124,6 +126,32 @@ TEST_F(ForgedLogTest, ABatchOfAnotherVersionThanItsRecordRefusesTheOpenAndIsLeft
   ASSERT_EQ(repaired->damages.size(), 1u);
   EXPECT_THAT(repaired->damages[0].reason, HasSubstr("but its batch of version"));
   EXPECT_TRUE(Open().ok());
+}
+
+// Nothing can be given above it that a Timestamp could say.
+TEST_F(ForgedLogTest, AVersionThatNoClockGivesRefusesTheOpenAndIsPassedByARepair) {
+  WriteBatchAndDie("first_row", "other_row");
+  if (HasFatalFailure()) return;
+  Forge("other_row", "other_row", Version(version_.value | (1ull << 62)));
+  const Status opened = Open();
+  EXPECT_EQ(opened.code(), Code::kCorruption) << opened.ToString();
+  EXPECT_THAT(opened.message(), HasSubstr("which no clock gives"));
+
+  const Result<RepairReport> repaired = Repair();
+  ASSERT_TRUE(repaired.ok()) << repaired.status().ToString();
+  ASSERT_EQ(repaired->damages.size(), 1u);
+  EXPECT_THAT(repaired->damages[0].consequence, HasSubstr("1 records are kept"));
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(ForgedLogTest, ARecordOfAVersionThatNoClockGivesRefusesTheOpen) {
+  WriteBatchAndDie("first_row", "other_row");
+  if (HasFatalFailure()) return;
+  std::string from, to;
+  AppendLe64(&from, version_.value);
+  AppendLe64(&to, version_.value | (1ull << 62));
+  Forge(from + BatchOf(version_), to + BatchOf(Version(version_.value | (1ull << 62))));
+  EXPECT_THAT(Open().message(), AllOf(HasSubstr("log record"), HasSubstr("which no clock gives")));
 }
 
 TEST_F(ForgedLogTest, WhatIsSealedAnewAsItWasIsNoDamage) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
+#include "engine/base/given_version.h"
 #include "engine/base/hex.h"
 #include "engine/base/user_key.h"
 #include "sstable/data_block.h"
@@ -174,6 +175,15 @@ TEST(ManifestTest, WhatNamesWhatIsNotThereIsRefused) {
   shares_too_much[34 + 1] = 3;  // Of the first bound, behind the header and the number of bounds.
   EXPECT_THAT(DecodeManifest(shares_too_much).status().message(),
               testing::HasSubstr("bound 0 shares more than there is"));
+}
+
+// covers: F77
+TEST(ManifestTest, ACeilingThatNoClockGivesIsRefused) {
+  Manifest manifest;
+  manifest.version_ceiling = kVersionGivenMax;
+  EXPECT_TRUE(DecodeManifest(EncodeManifest(manifest)).ok());
+  ++manifest.version_ceiling.value;
+  EXPECT_EQ(DecodeManifest(EncodeManifest(manifest)).code(), Code::kCorruption);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "engine/base/coding.h"
+#include "engine/base/given_version.h"
 #include "test/sstable/table_fixture.h"
 
 namespace partita {
@@ -424,6 +425,17 @@ TEST_F(DamageTest, VerifyCountsEntriesAgainstTheFooter) {
   store_.Put(kId, bad);
   BlockCache cache(1 << 20);
   EXPECT_EQ(OpenTable(store_, cache, kId).code(), Code::kCorruption);  // Properties and footer disagree.
+}
+
+// A clock that went on above it would give what no Timestamp says.
+TEST_F(DamageTest, AVersionThatNoClockGivesClosesTheFile) {
+  for (const Version version : {kVersionGivenMax, Version(kVersionGivenMax.value + 1)}) {
+    ASSERT_TRUE(RunBlocking(store_.Remove(kId)).ok());
+    ASSERT_TRUE(WriteTable(store_, kId, {Put(Key("p", "r"), version.value, "content")}).ok());
+    BlockCache cache(1 << 20);
+    EXPECT_EQ(OpenTable(store_, cache, kId).code(),
+              version == kVersionGivenMax ? Code::kOk : Code::kCorruption);
+  }
 }
 
 // What scans pass over blocks by is held against the blocks. covers: F47
