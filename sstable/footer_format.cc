@@ -87,6 +87,9 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_size, StoreId store, O
       footer->index_end > limit) {
     return Status::Corruption("footer whose parts do not lie within the file");
   }
+  // Nothing else tells the two from each other.
+  if (footer->partition_filter.stored_size > 0 && footer->key_filter.offset > footer->partition_filter.offset)
+    return Status::Corruption("footer whose filters are not in their order");
   return Status();
 }
 

@@ -216,13 +216,13 @@ std::string BuildFuseFilter(std::vector<uint64_t>* hashes, FilterWidth width) {
   return out;
 }
 
-Status FuseFilter::Load(std::string content) {
+Status FuseFilter::Load(std::string content, uint64_t keys) {
   ByteReader reader(content);
   const uint64_t seed = reader.ReadLe64();
   Geometry geometry;
   geometry.segment_length = reader.ReadLe32();
   geometry.segment_count = reader.ReadLe32();
-  reader.ReadLe32();
+  const uint32_t key_count = reader.ReadLe32();
   const uint32_t width = reader.ReadLe32();
   if (!reader.ok()) return Status::Corruption("filter shorter than its header");
   if (width > 1) return Status::Corruption("filter of an unknown width");
@@ -234,6 +234,11 @@ Status FuseFilter::Load(std::string content) {
   // The greatest slot is below (count + 2) * length, because `third` stays within its segment.
   if (reader.remaining() != (empty ? 0 : geometry.array_length() << width)) {
     return Status::Corruption("filter of another size than its header says");
+  }
+  // Fewer, where some have the same hash.
+  if (key_count > keys || (key_count == 0) != (keys == 0) || (key_count == 0) != empty) {
+    return Status::Corruption("filter of " + std::to_string(key_count) + " keys, where there are " +
+                              std::to_string(keys));
   }
   content_ = std::move(content);
   width_ = static_cast<FilterWidth>(width);

@@ -39,8 +39,9 @@ class FuseFilter {
   // Answers "maybe" to everything: what a damaged filter means (F45).
   FuseFilter() = default;
 
-  // kCorruption when the content is not a filter; the object then still answers "maybe".
-  Status Load(std::string content);
+  // `keys`: how many were given to BuildFuseFilter. kCorruption when the content is no filter, or one of more
+  // keys, or of none where there are some; the object then still answers "maybe".
+  Status Load(std::string content, uint64_t keys);
 
   bool MayContain(uint64_t hash) const;
   bool loaded() const { return loaded_; }

@@ -112,9 +112,11 @@ Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store,
   PARTITA_CO_TRY(co_await reader->OpenProperties(tail));
   PARTITA_CO_TRY(co_await reader->OpenTopIndex(tail));
   const Footer& footer = reader->footer_;
-  PARTITA_CO_TRY(co_await reader->OpenFilter(tail, footer.key_filter, &reader->key_filter_));
-  PARTITA_CO_TRY(co_await reader->OpenFilter(tail, footer.partition_filter, &reader->partition_filter_));
   const TableProperties& properties = reader->properties_;
+  PARTITA_CO_TRY(
+      co_await reader->OpenFilter(tail, footer.key_filter, properties.key_count, &reader->key_filter_));
+  PARTITA_CO_TRY(co_await reader->OpenFilter(tail, footer.partition_filter, properties.partition_count,
+                                             &reader->partition_filter_));
   reader->asks_partition_first_ = properties.key_count / kKeysAPartitionMin >= properties.partition_count;
   reader->resident_.Set(sizeof(TableReader) + properties.memory_bytes() +
                         HeapBytes(reader->top_index_content_) + HeapBytes(reader->data_blocks_before_) +
@@ -179,10 +181,10 @@ Task<Status> TableReader::OpenProperties(const Tail& tail) {
        info.tombstone_count != footer_.tombstone_count || info.version_max != footer_.version_max)) {
     status = Status::Corruption("properties that contradict the footer");
   }
-  if (!status.ok()) co_return Damaged(status, footer_.properties.offset, SealKind::kProperties);
-  properties_.info.file_size = footer_.file_size;
   if (status.ok() && info.version_max > kVersionGivenMax)
     status = Status::Corruption("properties with a version that no clock gives");
+  if (!status.ok()) co_return Damaged(status, footer_.properties.offset, SealKind::kProperties);
+  properties_.info.file_size = footer_.file_size;
   co_return status;
 }
 
@@ -207,14 +209,14 @@ Task<Status> TableReader::OpenTopIndex(const Tail& tail) {
 }
 
 // Only a lack of memory fails, and who is told to stop: a damaged filter is an answer, "maybe" (F45).
-Task<Status> TableReader::OpenFilter(const Tail& tail, PartHandle handle, FuseFilter* filter) {
+Task<Status> TableReader::OpenFilter(const Tail& tail, PartHandle handle, uint64_t keys, FuseFilter* filter) {
   if (handle.stored_size == 0) co_return Status();  // The writer could not build it.
   Result<StoredPart> part = co_await ReadPart(handle, SealKind::kFilterBlock, nullptr, &tail);
   Status status = part.status();
   if (status.ok()) {
     std::string content(handle.content_size, '\0');
     status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
-    if (status.ok()) status = filter->Load(std::move(content));
+    if (status.ok()) status = filter->Load(std::move(content), keys);
   }
   if (status.code() == Code::kResourceExhausted || status.code() == Code::kCancelled) co_return status;
   if (!status.ok()) cache_.faults().damaged_filters.fetch_add(1);

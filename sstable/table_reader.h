@@ -261,7 +261,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Status TakeFooter(std::string_view bytes);
   Task<Status> OpenProperties(const Tail& tail);
   Task<Status> OpenTopIndex(const Tail& tail);
-  Task<Status> OpenFilter(const Tail& tail, PartHandle handle, FuseFilter* filter);
+  Task<Status> OpenFilter(const Tail& tail, PartHandle handle, uint64_t keys, FuseFilter* filter);
 
   std::shared_ptr<ObjectReader> object_;
   BlockCache& cache_;

@@ -69,7 +69,7 @@ void BM_FuseQuery(benchmark::State& state) {
   const size_t keys = static_cast<size_t>(state.range(0));
   std::vector<uint64_t> hashes = Hashes(keys, 1);
   FuseFilter filter;
-  (void)filter.Load(BuildFuseFilter(&hashes, FilterWidth::k16Bits)).ok();
+  (void)filter.Load(BuildFuseFilter(&hashes, FilterWidth::k16Bits), hashes.size()).ok();
   const std::vector<uint64_t> asked = Hashes(4096, 2);
   size_t at = 0;
   for (auto _ : state) benchmark::DoNotOptimize(filter.MayContain(asked[at++ & 4095]));

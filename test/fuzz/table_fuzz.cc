@@ -135,7 +135,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 1: {
       FuseFilter filter;
-      if (filter.Load(bytes).ok()) {
+      if (filter.Load(bytes, UINT64_MAX).ok()) {
         for (uint64_t hash = 0; hash < 64; ++hash) (void)filter.MayContain(hash * 0x9E3779B97F4A7C15ULL);
       }
       break;

@@ -438,6 +438,19 @@ TEST_F(DamageTest, AVersionThatNoClockGivesClosesTheFile) {
   }
 }
 
+// Each denies the keys of the other. covers: F43
+TEST_F(DamageTest, FiltersInEachOthersPlaceCloseTheFile) {
+  Write(Codec::kStored);
+  std::string bad = good_;
+  char* footer = bad.data() + bad.size() - kFooterSize;
+  std::swap_ranges(footer + 32, footer + 48, footer + 48);
+  const Identity identity = PartIdentity(kTestStore, kId, bad.size() - kFooterSize, SealKind::kFooter);
+  StoreLe64(footer + 120, Seal(std::string_view(footer, 120), identity));
+  store_.Put(kId, bad);
+  BlockCache cache(1 << 20);
+  EXPECT_EQ(OpenTable(store_, cache, kId).code(), Code::kCorruption);
+}
+
 // What scans pass over blocks by is held against the blocks. covers: F47
 TEST_F(DamageTest, VerifyFindsAnIndexThatContradictsABlock) {
   Write(Codec::kStored);

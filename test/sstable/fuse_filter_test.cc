@@ -13,9 +13,9 @@ namespace {
 
 constexpr FilterWidth kWidths[] = {FilterWidth::k8Bits, FilterWidth::k16Bits};
 
-FuseFilter Load(std::string content) {
+FuseFilter Load(std::string content, uint64_t keys) {
   FuseFilter filter;
-  Status status = filter.Load(std::move(content));
+  Status status = filter.Load(std::move(content), keys);
   EXPECT_TRUE(status.ok()) << status.ToString();
   return filter;
 }
@@ -31,7 +31,7 @@ TEST(FuseFilterTest, NoKeyThatWasGivenIsDenied) {
         std::vector<uint64_t> given = hashes;
         const std::string content = BuildFuseFilter(&given, width);
         ASSERT_FALSE(content.empty());
-        const FuseFilter filter = Load(content);
+        const FuseFilter filter = Load(content, count);
         for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash)) << count;
       }
     }
@@ -46,7 +46,7 @@ TEST(FuseFilterTest, RepeatedHashesAreFine) {
     for (size_t i = 0; i < distinct; ++i) hashes.insert(hashes.end(), 1 + random() % 4, random());
     for (const FilterWidth width : kWidths) {
       std::vector<uint64_t> given = hashes;
-      const FuseFilter filter = Load(BuildFuseFilter(&given, width));
+      const FuseFilter filter = Load(BuildFuseFilter(&given, width), hashes.size());
       for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash));
     }
   }
@@ -58,7 +58,7 @@ TEST(FuseFilterTest, OneInTwoHundredAndFiftySixOtherKeysPasses) {
   for (uint64_t& hash : hashes) hash = random();
   const std::string content = BuildFuseFilter(&hashes, FilterWidth::k8Bits);
   EXPECT_LT(static_cast<double>(content.size()) * 8 / 50'000, 9.9);  // Bits a key.
-  const FuseFilter filter = Load(content);
+  const FuseFilter filter = Load(content, 50'000);
   size_t passed = 0;
   for (int i = 0; i < 1'000'000; ++i) passed += filter.MayContain(random());
   EXPECT_GT(passed, 3000u);
@@ -66,7 +66,7 @@ TEST(FuseFilterTest, OneInTwoHundredAndFiftySixOtherKeysPasses) {
 
   const std::string wide_content = BuildFuseFilter(&hashes, FilterWidth::k16Bits);
   EXPECT_LT(static_cast<double>(wide_content.size()) * 8 / 50'000, 19.8);
-  const FuseFilter wide = Load(wide_content);
+  const FuseFilter wide = Load(wide_content, 50'000);
   passed = 0;
   for (int i = 0; i < 1'000'000; ++i) passed += wide.MayContain(random());
   EXPECT_LT(passed, 60u);  // 15 expected.
@@ -74,7 +74,7 @@ TEST(FuseFilterTest, OneInTwoHundredAndFiftySixOtherKeysPasses) {
 
 TEST(FuseFilterTest, TheFilterOfNoKeysDeniesEverything) {
   std::vector<uint64_t> none;
-  const FuseFilter filter = Load(BuildFuseFilter(&none, FilterWidth::k16Bits));
+  const FuseFilter filter = Load(BuildFuseFilter(&none, FilterWidth::k16Bits), 0);
   EXPECT_FALSE(filter.MayContain(1));
 }
 
@@ -89,12 +89,26 @@ TEST(FuseFilterTest, WhatIsNoFilterIsRefusedAndMeansMaybe) {
     bad[random() % kFuseFilterHeaderSize] = static_cast<char>(random());
     if (random() % 3 == 0) bad.resize(random() % (bad.size() + 1));
     FuseFilter filter;
-    if (filter.Load(bad).ok()) {
+    if (filter.Load(bad, hashes.size()).ok()) {
       (void)filter.MayContain(random());  // Within bounds, whatever it answers.
     } else {
       EXPECT_TRUE(filter.MayContain(random()));
     }
   }
+}
+
+// covers: F45
+TEST(FuseFilterTest, AFilterOfOtherKeysThanThereAreIsRefusedAndMeansMaybe) {
+  std::vector<uint64_t> none, some{1, 2, 3};
+  const std::string empty = BuildFuseFilter(&none, FilterWidth::k8Bits);
+  const std::string of_three = BuildFuseFilter(&some, FilterWidth::k8Bits);
+  FuseFilter filter;
+  EXPECT_EQ(filter.Load(empty, 3).code(), Code::kCorruption);
+  EXPECT_TRUE(filter.MayContain(1));
+  EXPECT_EQ(filter.Load(of_three, 2).code(), Code::kCorruption);
+  EXPECT_EQ(filter.Load(of_three, 0).code(), Code::kCorruption);
+  EXPECT_TRUE(filter.MayContain(4));
+  EXPECT_TRUE(filter.Load(of_three, 4).ok());  // Two of them may have the same hash.
 }
 
 TEST(KeyHashTest, PartitionsAreToldApartAndBrokenKeysAreHashedWhole) {
