@@ -134,7 +134,14 @@ Status ReadNamed(ByteReader* in, NamedParts* named) {
   return Status();
 }
 
-// Errors of both say what is wrong, not where.
+// Errors of these say what is wrong, not where.
+Status CheckReference(const FileMeta& file) {
+  if (file.info->smallest > file.info->largest)
+    return Status::Corruption("is of a table that ends before it begins");
+  if (!file.upper.empty() && file.upper <= file.lower) return Status::Corruption("has bounds without a key");
+  return Status();
+}
+
 Result<FileMeta> ReadReference(ByteReader* in, const NamedParts& named) {
   const uint64_t level = in->ReadVarint(), table = in->ReadVarint();
   const uint64_t lower = in->ReadVarint(), upper = in->ReadVarint();
@@ -156,7 +163,8 @@ Status ReadFiles(ByteReader* in, uint16_t format, const NamedParts& named, std::
   PARTITA_ASSIGN(const uint64_t count, ReadCount(in, "file"));
   for (uint64_t i = 0; i < count; ++i) {
     Result<FileMeta> file = format < 5 ? ReadWholeReference(in) : ReadReference(in, named);
-    if (!file.ok()) return Unreadable("file", i, file.status().message());
+    const Status checked = file.ok() ? CheckReference(*file) : file.status();
+    if (!checked.ok()) return Unreadable("file", i, checked.message());
     files->push_back(std::move(file).value());
   }
   return Status();

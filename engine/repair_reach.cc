@@ -14,10 +14,11 @@ void RepairReach::AddManifest(const Manifest& manifest) {
   if (manifest.prepared.attempt != 0) contradiction_ = true;  // Whether the move was made, the catalog knew.
   for (const FileMeta& file : manifest.files) {
     const bool ends_before = !file.upper.empty() && file.upper <= file.info->largest;
-    files_.push_back({.first = std::max(file.lower, file.info->smallest),
-                      .last = ends_before ? file.upper : file.info->largest + '\0',
-                      .shard = manifest.shard,
-                      .version_max = file.info->version_max});
+    File reached{.first = std::max(file.lower, file.info->smallest),
+                 .last = ends_before ? file.upper : file.info->largest + '\0',
+                 .shard = manifest.shard,
+                 .version_max = file.info->version_max};
+    if (reached.first < reached.last) files_.push_back(std::move(reached));  // Else none of its keys count.
   }
 }
 

@@ -177,6 +177,25 @@ TEST(ManifestTest, WhatNamesWhatIsNotThereIsRefused) {
               testing::HasSubstr("bound 0 shares more than there is"));
 }
 
+// covers: F43 F77
+TEST(ManifestTest, WhatHoldsNoKeyIsRefusedWhicheverFormatSaysIt) {
+  const auto message_of = [](const FileMeta& file, uint16_t format) {
+    Manifest manifest;
+    manifest.files.push_back(file);
+    const std::string bytes = format < 5 ? EncodeFormerManifest(manifest, format) : EncodeManifest(manifest);
+    return DecodeManifest(bytes).status().message();
+  };
+  for (uint16_t format = 1; format <= 5; ++format) {
+    EXPECT_EQ(message_of({6, "b", "f", InfoOf(4, "c", "c")}, format), "");
+    EXPECT_THAT(message_of({6, "b", "f", InfoOf(4, "d", "c")}, format),
+                testing::HasSubstr("file 0 is of a table that ends before it begins"));
+    EXPECT_THAT(message_of({6, "f", "f", InfoOf(4, "c", "h")}, format),
+                testing::HasSubstr("file 0 has bounds without a key"));
+    EXPECT_THAT(message_of({6, "f", "e", InfoOf(4, "c", "h")}, format),
+                testing::HasSubstr("file 0 has bounds without a key"));
+  }
+}
+
 // covers: F77
 TEST(ManifestTest, ACeilingThatNoClockGivesIsRefused) {
   Manifest manifest;

@@ -54,6 +54,16 @@ TEST_F(RepairReachTest, WhatIsCutOffDoesNotCount) {
   EXPECT_FALSE(reach_.Contradicts());
 }
 
+TEST_F(RepairReachTest, NeitherDoesWhatHasNoKeyWithinItsBounds) {
+  FileMeta before = FileWith("d", "e", 1), behind = before, none = before;
+  before.upper = "c";
+  behind.lower = "n";
+  none.lower = none.upper = "n";
+  reach_.AddManifest(OfShard(2, {before, behind, none, FileWith("z", "a", 1)}));
+  reach_.AddLogged(ShardId(0), "z", Version(1));
+  EXPECT_FALSE(reach_.Contradicts());
+}
+
 TEST_F(RepairReachTest, PreparedFilesDo) {
   Manifest manifest = OfShard(2, {});
   manifest.prepared.attempt = 1;
