@@ -57,7 +57,10 @@ class Reader {
       failed_ |= size != list.size();
     }
     if (failed_) return;
-    for (auto& element : list) each(element);
+    for (auto& element : list) {
+      if (failed_ || !in_.ok()) return;
+      each(element);
+    }
   }
   bool AtCleanEnd() const { return !failed_ && in_.AtCleanEnd(); }
 
@@ -93,8 +96,17 @@ void VisitColumns(Archive& archive, Columns& columns) {
   });
 }
 
+// Figures take so many bytes at least in a file, and eight times as many in memory.
+size_t OpBytesMin() {
+  std::string bytes;
+  Writer writer(&bytes);
+  const OpFigures none;
+  VisitOp(writer, none);
+  return bytes.size();
+}
+
 template <typename Archive, typename Figures>
-void VisitCell(Archive& archive, Figures& cell) {
+void VisitCell(Archive& archive, Figures& cell, size_t ops_max) {
   archive(cell.layout);
   archive(cell.rate);
   archive(cell.repeat);
@@ -102,7 +114,7 @@ void VisitCell(Archive& archive, Figures& cell) {
   archive(cell.measured_s);
   archive(cell.late_starts);
   archive(cell.on_time_possible);
-  archive.List(cell.ops, SIZE_MAX, [&](auto& op) { VisitOp(archive, op); });
+  archive.List(cell.ops, ops_max, [&](auto& op) { VisitOp(archive, op); });
   archive.List(cell.seconds, SIZE_MAX, [&](auto& second) {
     for (auto* count :
          {&second.due, &second.completed, &second.throttled, &second.ended, &second.latency_max_ns}) {
@@ -118,7 +130,7 @@ std::string EncodeCell(const CellFigures& cell, uint64_t run) {
   bytes.push_back(static_cast<char>(kCellFileFormat));
   AppendLe64(&bytes, run);
   Writer writer(&bytes);
-  VisitCell(writer, cell);
+  VisitCell(writer, cell, cell.ops.size());
   writer(cell.timeline.column_s());
   writer(cell.timeline.rows());
   VisitColumns(writer, cell.timeline.columns());
@@ -139,7 +151,7 @@ Result<CellFigures> DecodeCell(std::string_view bytes, uint64_t run) {
   if (head.ReadLe64() != run || !head.ok()) return Status::Corruption("the cell is one of another run");
   Reader reader(sealed.substr(sealed.size() - head.remaining()));
   CellFigures cell;
-  VisitCell(reader, cell);
+  VisitCell(reader, cell, head.remaining() / OpBytesMin());
   double column_s = 0;
   size_t rows = 0;
   std::vector<Timeline::Column> columns;

@@ -4,6 +4,7 @@
 
 #include "bench/lab/draw.h"
 #include "engine/base/checksum.h"
+#include "engine/base/coding.h"
 
 namespace partita::lab {
 namespace {
@@ -81,6 +82,21 @@ TEST(CellFileTest, NoBytesUnderARightSealAreMoreThanTheyHold) {
     const Result<CellFigures> read = DecodeCell(forged, 42);  // Any answer but a crash.
     if (!read.ok()) EXPECT_EQ(read.code(), Code::kCorruption) << at;
   }
+}
+
+// One would take 40 KiB for each byte.
+TEST(CellFileTest, FiguresOfOperationsThatDoNotFitTheFileAreNotMade) {
+  constexpr uint64_t kClaimed = 10'000'000;
+  CellFigures cell;
+  std::string forged = EncodeCell(cell, 42);
+  // Magic, format and run; layout, rate, repeat; two doubles; late and possible starts; no operations.
+  const size_t at = 17 + 3 + 16 + 2;
+  ASSERT_EQ(forged[at], 0);
+  std::string count;
+  AppendVarint(&count, kClaimed);
+  forged = forged.substr(0, at) + count + std::string(2 * kClaimed, '\0');
+  AppendLe64(&forged, Hash64(forged));
+  EXPECT_EQ(DecodeCell(forged, 42).code(), Code::kCorruption);
 }
 
 }  // namespace
