@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "api/cli/debian_index.h"
+#include "api/limits.h"
 #include "api/names.h"
 #include "bench/lab/experiment_reader.h"
 
@@ -99,6 +100,12 @@ void ExperimentReader::ReadImport(const TomlSection& data) {
   if (!data.Has("fields")) {
     const Result<std::unique_ptr<RowReader>> reader = RowReader::Open(path, format);
     if (!reader.ok()) return data.Wrong("import", reader.status().message());
+    const size_t columns = (*reader)->columns().size();
+    if (columns > kCustomPropertiesMax) {
+      return data.Wrong("import", "has " + std::to_string(columns) + " columns, and an entity at most " +
+                                      std::to_string(kCustomPropertiesMax) +
+                                      " properties; list the fields in [data.fields]");
+    }
     TakeAllColumns(data, (*reader)->columns());
   }
   if (columns_.empty()) return data.Wrong("import", "no field is a column of it");

@@ -109,6 +109,10 @@ TEST(NearestNameTest, FindsSwapsOmissionsAndBeginnings) {
   EXPECT_EQ(NearestName("--fromat", names), "--format");
   EXPECT_EQ(NearestName("--dura", names), "--durability");
   EXPECT_EQ(NearestName("--zebra-crossing", names), "");
+  const std::string endless(10u << 20, 'a');
+  EXPECT_EQ(NearestName(endless, names), "");
+  EXPECT_EQ(NearestName("--tabel", {endless, "--table"}), "--table");
+  EXPECT_EQ(NearestName(endless, {endless + "b"}), "");
 }
 
 TEST(ProgressTest, TheTimeLeftGoesByTheRateAndByWhatHoldsItBack) {

@@ -110,6 +110,24 @@ TEST_F(ImportTest, WhatWouldLoseDigitsIsAText) {
   EXPECT_EQ(record.values[1], PropertyValue(1000.0)) << "JSON knows numbers from texts";
 }
 
+// Each was held against each.
+TEST_F(ImportTest, OfMoreColumnsThanAnEntityHasPropertiesTheFieldsAreToBeListed) {
+  std::string header, members;
+  for (int i = 0; i < 200'000; ++i) {
+    header += (i == 0 ? "c" : ",c") + std::to_string(i);
+    members += (i == 0 ? "\"c" : ",\"c") + std::to_string(i) + "\":1";
+  }
+  Write("wide.csv", header + "\n");
+  Write("wide.jsonl", "{" + members + "}\n");
+  for (const char* file : {"wide.csv", "wide.jsonl"}) {
+    WriteExperiment("import = \"" + std::string(file) + "\"\n");
+    EXPECT_THAT(Findings(), HasSubstr("has 200000 columns, and an entity at most 252 properties"));
+  }
+  Write("twice.csv", "b,a,c,a\n");
+  WriteExperiment("import = \"twice.csv\"\n");
+  EXPECT_THAT(Findings(), HasSubstr("column \"a\" stands twice"));
+}
+
 TEST_F(ImportTest, WhatIsNoPlainFileIsRefusedAndNamed) {
   ASSERT_EQ(mkfifo((directory_ + "/pipe.csv").c_str(), 0600), 0);
   for (const auto& [path, kind] : std::vector<std::pair<std::string, std::string>>{
