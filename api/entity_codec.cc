@@ -24,6 +24,11 @@ std::string EncodeEntityContent(const Entity& entity, const PropertyNames* names
   return EncodeEntityRecord(entity.properties(), names);
 }
 
+Status CheckEntityKeys(std::string_view partition_key, std::string_view row_key) {
+  if (IsValidOrderedText(partition_key) && IsValidOrderedText(row_key)) return Status();
+  return Status::Corruption("user key of an entity is not ordered text");
+}
+
 Result<Entity> DecodeEntity(std::string_view user_key, Version version, std::string_view content,
                             const PropertyNames* names) {
   PARTITA_ASSIGN(const UserKeyParts key, DecodeUserKey(user_key));
@@ -33,9 +38,7 @@ Result<Entity> DecodeEntity(std::string_view user_key, Version version, std::str
 Result<Entity> DecodeSelected(std::string_view partition_key, std::string_view row_key, Version version,
                               std::string_view content, std::span<const std::string> select,
                               const PropertyNames* names) {
-  if (!IsValidOrderedText(partition_key) || !IsValidOrderedText(row_key)) {
-    return Status::Corruption("user key of an entity is not ordered text");
-  }
+  PARTITA_TRY(CheckEntityKeys(partition_key, row_key));
   const EntityRecordView view(content, names);
   PARTITA_TRY(view.Check());
   Entity entity(Utf8FromOrdered(partition_key), Utf8FromOrdered(row_key));

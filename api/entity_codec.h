@@ -19,6 +19,9 @@ std::string EncodeEntityContent(const Entity& entity, const PropertyNames* names
 void AppendEntityKey(std::string* out, TableId table, const Entity& entity);
 void AppendEntityContent(std::string* out, const Entity& entity, const PropertyNames* names = nullptr);
 
+// kCorruption when one of them is no ordered text.
+Status CheckEntityKeys(std::string_view partition_key, std::string_view row_key);
+
 // The entity that lies under `user_key` with `version` as its Timestamp. Checks both byte strings:
 // kCorruption or kUnsupported when they are no key and record (F42, F77).
 Result<Entity> DecodeEntity(std::string_view user_key, Version version, std::string_view content,

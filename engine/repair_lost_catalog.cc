@@ -3,6 +3,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/entity_record.h"
 #include "engine/base/stored_value.h"
+#include "engine/base/text.h"
 #include "engine/base/user_key.h"
 #include "engine/repair_survey.h"
 
@@ -22,12 +23,15 @@ std::string RecoveredName(uint32_t id) {
 
 }  // namespace
 
-// One value that is no entity tells that the table is raw: of entities every query would end at it.
+// One key or value that is no entity's tells that the table is raw: of entities every query would end at it.
 void RepairSurvey::NoteTableOf(const Entry& entry) {
   if (entry.user_key.size() < kTableIdSize) return;
   bool& is_entity = met_.try_emplace(LoadBe32(entry.user_key.data()), true).first->second;
-  if (!is_entity || entry.kind != EntryKind::kPut) return;
-  is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
+  if (!is_entity) return;
+  const Result<UserKeyParts> key = DecodeUserKey(entry.user_key);
+  is_entity = key.ok() && IsValidOrderedText(key->partition_key) && IsValidOrderedText(key->row_key);
+  if (is_entity && entry.kind == EntryKind::kPut)
+    is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
 }
 
 Task<Status> RepairSurvey::NoteTablesIn(const TableReader& table) {

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <utility>
 
+#include "api/entity_codec.h"
 #include "api/http/explain_headers.h"
 #include "api/http/json_writer.h"
 #include "api/http/query_options.h"
@@ -42,7 +43,8 @@ class JsonSink : public QueryRowSink {
 
   bool Add(const QueryRow& row) override {
     const EntityRecordView record(row.content);
-    status_ = record.Check();
+    status_ = CheckEntityKeys(row.partition_key, row.row_key);
+    if (status_.ok()) status_ = record.Check();
     if (!status_.ok()) return false;
     const size_t before = body_->size();
     format_.AppendListEntity(body_, {row.partition_key, row.row_key, row.version.value, record});

@@ -1,5 +1,6 @@
 #include "engine/base/entity_record.h"
 
+#include <algorithm>
 #include <bitset>
 #include <cstring>
 
@@ -86,6 +87,10 @@ const char* ValueFault(PropertyType type, std::string_view bytes) {
   return nullptr;
 }
 
+// What would end a name, or a line of names, where texts are made of them. Names are identifiers
+// (api/names.h).
+bool IsOfNoName(char c) { return static_cast<uint8_t>(c) < '0' || c == '\\'; }
+
 // Takes the inline name off `cell`; null, or what is wrong with it.
 const char* TakeCheckedName(std::string_view* cell, std::string_view* name) {
   if (cell->empty()) return "cell ends before its name";
@@ -100,6 +105,7 @@ const char* TakeCheckedName(std::string_view* cell, std::string_view* name) {
   if (cell->size() - InlineNamePrefixSize(size) < size) return "cell ends inside its name";
   const NameAndRest parts = SplitCell(*cell);
   if (!IsValidUtf8(parts.name)) return "name is not UTF-8";
+  if (std::any_of(parts.name.begin(), parts.name.end(), IsOfNoName)) return "name holds what no name may";
   *name = parts.name;
   *cell = parts.rest;
   return nullptr;

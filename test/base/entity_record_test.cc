@@ -376,6 +376,9 @@ TEST(EntityRecordCheckTest, EachRuleHasItsOwnMessage) {
   EXPECT_THAT(message(WithByte(content, 15, 0)), testing::HasSubstr("not a permutation"));
   EXPECT_THAT(message(WithByte(content, 17, 'c')), testing::HasSubstr("not sorted by name"));
   EXPECT_THAT(message(WithByte(content, 17, 0xFF)), testing::HasSubstr("not UTF-8"));
+  for (const char c : {'"', ',', '\n', '\\'})
+    EXPECT_THAT(message(WithByte(content, 17, static_cast<uint8_t>(c))),
+                testing::HasSubstr("what no name may"));
   EXPECT_THAT(message(WithByte(content, 16, 0)), testing::HasSubstr("name is empty"));
   EXPECT_THAT(message(WithByte(content, 22, 1)), testing::HasSubstr("Int32 out of range"));
   EXPECT_THAT(message(WithByte(content, 28, 2)), testing::HasSubstr("neither 0 nor 1"));

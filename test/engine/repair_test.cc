@@ -162,8 +162,8 @@ TEST_F(RepairTest, ALostCatalogIsMadeAnew) {
   }
 }
 
-// Of a raw table some values may look like entities.
-TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAre) {
+// Of a raw table some values may look like entities, or all.
+TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAndKeysAre) {
   const std::string entity = {1, 0}, counter = {44, 1};
   const std::unique_ptr<SimDisk> filled = disk_->Clone();
   for (const bool flushed : {false, true}) {
@@ -173,15 +173,17 @@ TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAre) {
       auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
       ASSERT_TRUE(opened.ok()) << opened.status().ToString();
       Store& store = **opened;
-      for (const std::string& second : {counter, entity}) {
+      for (const std::string name : {"counters", "entities", "marks"}) {
+        const std::string& second = name == "counters" ? counter : entity;
         Store::TableSpec spec;
         spec.account = "default";
-        spec.name = second == entity ? "entities" : "counters";
-        spec.raw = second != entity;
+        spec.name = name;
+        spec.raw = name != "entities";
         const Result<TableDescriptor> table = runtime.RunToEnd(store.CreateTable(std::move(spec)));
         ASSERT_TRUE(table.ok()) << table.status().ToString();
         for (const char* row : {"1", "2"}) {
-          const std::string key = EncodeUserKey(table->id, "p", row);
+          const std::string last = name == "marks" && row == std::string("2") ? "\xff" : row;
+          const std::string key = EncodeUserKey(table->id, "p", last);
           WriteOp op;
           op.user_key = key;
           op.content = row == std::string("1") ? entity : second;
@@ -200,10 +202,10 @@ TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAre) {
     auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     const Catalog catalog = (*opened)->CatalogCopy();
-    for (const uint32_t id : {3, 4}) {
+    for (const uint32_t id : {3, 4, 5}) {
       const TableDescriptor* table = catalog.FindTable(TableId(id));
       ASSERT_NE(table, nullptr) << id;
-      EXPECT_EQ(table->raw, id == 3);
+      EXPECT_EQ(table->raw, id != 4);
     }
     EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
   }
