@@ -37,6 +37,8 @@ struct Decimal {
   friend bool operator==(const Decimal&, const Decimal&) = default;
 };
 
+constexpr int64_t kExponentMax = 1'000'000'000;
+
 // REQUIRES: a number as ParseValueText takes it for a Double.
 Decimal DecimalOf(std::string_view text) {
   Decimal decimal;
@@ -45,6 +47,8 @@ Decimal DecimalOf(std::string_view text) {
   if (e < text.size()) {
     const size_t from = e + (text[e + 1] == '+' ? 2 : 1);
     std::from_chars(text.data() + from, text.data() + text.size(), exponent);
+    // Of a number that is not 0 it is no further than the digits are many; that of a 0 may be any.
+    exponent = std::clamp(exponent, -kExponentMax, kExponentMax);
   }
   bool behind_point = false;
   for (const char c : text.substr(0, e)) {

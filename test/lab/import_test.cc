@@ -137,6 +137,15 @@ TEST_F(ImportTest, WhatIsNoPlainFileIsRefusedAndNamed) {
   }
 }
 
+TEST_F(ImportTest, AZeroWithTheLeastExponentIsAText) {
+  Write("zeros.csv", "id,zero\na,0.0e-9223372036854775808\n");
+  WriteExperiment("import = \"zeros.csv\"\n", "pk = \"{id}\"\nrk = \"\"\n");
+  const Experiment experiment = Sound();
+  Record record;
+  RecordGenerator(experiment).Make(0, &record);
+  EXPECT_EQ(record.values[1], PropertyValue("0.0e-9223372036854775808"));
+}
+
 TEST_F(ImportTest, TypesOfTheFileAreTaken) {
   Write(
       "azcopy.csv",
