@@ -70,7 +70,13 @@ class Repair {
 
   Status PlanCatalog() {
     if (found().incarnation_max > UINT32_MAX - 2 * kLifeJumpMin) {
-      return Status::Unsupported("the store was repaired too often: its incarnations are used up");
+      // A name is under no seal.
+      const bool of_object = found().object_max.value >> 32 == found().incarnation_max;
+      return Status::Unsupported(
+          "the store was repaired too often: its incarnations are used up" +
+          (of_object ? ", as the name of " + ObjectPath(found().object_max) +
+                           " says; if that file is none of the store's, remove it and try again"
+                     : ""));
     }
     next_ = found().catalog;
     next_.layout = next_.formed_layout = found().layout_max + 1;

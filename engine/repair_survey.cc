@@ -148,6 +148,7 @@ Task<Status> RepairSurvey::ListObjects() {
         !found_.catalog_lost && incarnation >= uint64_t{found_.catalog.incarnation} + kLifeJumpMin;
     if (!of_repair) found_.objects.push_back(object);
     found_.incarnation_max = std::max(found_.incarnation_max, incarnation);
+    found_.object_max = std::max(found_.object_max, object.id);
   }
   co_return Status();
 }

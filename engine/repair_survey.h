@@ -65,6 +65,7 @@ struct RepairFindings {
   std::map<ObjectId, Table> tables;
   uint32_t layout_max = 0;       // That any name in the directory tells of.
   uint32_t incarnation_max = 0;  // Of logs, objects and catalog.
+  ObjectId object_max;           // Of any name in the directory of tables.
   Version version_max;           // Of anything seen.
   RepairReport report;
 

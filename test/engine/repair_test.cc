@@ -1,5 +1,7 @@
 #include "engine/repair.h"
 
+#include <gmock/gmock-matchers.h>
+
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/meta_format.h"
@@ -209,6 +211,18 @@ TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAndKeysAr
     }
     EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
   }
+}
+
+// No command would remove it.
+TEST_F(RepairTest, AFileWhoseNameUsesUpAllIncarnationsIsNamed) {
+  disk_->FlipBit("meta/shard-1-1", 60, 2);
+  disk_->WriteFile("tables/18446744069414584320.sst", "");
+  SimRuntime runtime(NextLife(), *disk_);
+  const Status refused = Run(runtime, /*apply=*/true).status();
+  EXPECT_EQ(refused.code(), Code::kUnsupported);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("tables/18446744069414584320.sst"));
+  disk_->RemoveFile("tables/18446744069414584320.sst");
+  EXPECT_TRUE(Run(runtime, /*apply=*/true).ok());
 }
 
 TEST_F(RepairTest, WithoutCatalogAFileNamedForAShardThatNoStoreHasCountsForNothing) {
