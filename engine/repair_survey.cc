@@ -216,7 +216,8 @@ Task<Status> RepairSurvey::PassLayoutsOfLogs() {
 
 // Where two layouts are, a change between them was interrupted, or what it left behind could not be removed.
 // A layout gets logs once the catalog names it, and writes only then; as long as the newer one has none, and
-// no manifest of it expects one, the older one is complete.
+// no manifest of it expects one, the older one is complete. Of that one there may be logs alone, while a
+// repair of them that was killed has written some manifests of the newer.
 Task<Status> RepairSurvey::GuessLayout() {
   Catalog& catalog = found_.catalog;
   catalog.layout = 0;
@@ -225,7 +226,8 @@ Task<Status> RepairSurvey::GuessLayout() {
     if (key && (catalog.layout == 0 || key->layout < catalog.layout)) catalog.layout = key->layout;
   }
   PARTITA_CO_ASSIGN(const uint32_t of_logs, co_await NewestLayoutOfLogs(files_));
-  catalog.layout = std::max({catalog.layout, of_logs, 1u});
+  if (of_logs > 0) catalog.layout = of_logs;
+  catalog.layout = std::max(catalog.layout, 1u);
   for (const std::string& name : meta_keys_) {  // Logs of shard 0 may be missing, or all.
     const auto key = ParseManifestKey(name);
     if (!key || key->layout <= catalog.layout) continue;

@@ -100,5 +100,32 @@ TEST_F(RepairLayoutsTest, WithoutCatalogAndLogsTheLayoutThatWasWrittenToCounts) 
   }
 }
 
+// Each manifest of its layout is durable as soon as it is written, and none knows of what the logs have.
+// covers: F28 F80
+TEST_F(RepairLayoutsTest, WithoutAnyMetaFileARepairThatWasKilledAmidItsManifestsIsBegunAnew) {
+  for (const std::string& path : disk_->ListFiles("meta/")) ASSERT_TRUE(disk_->RemoveFile(path));
+  const std::unique_ptr<SimDisk> damaged = disk_->Clone();
+  const RepairReport listed = List();
+  for (uint32_t written = 1; written <= kShards; ++written) {
+    SCOPED_TRACE(written);
+    disk_ = damaged->Clone();
+    {
+      SimRuntime runtime(NextLife(), *disk_);
+      runtime.OnCompletion([&runtime, &written](const SimOperationRecord& done) {
+        const bool named = runtime.disk().FileExists("meta/" + ManifestKey(2, ShardId(written - 1)));
+        if (done.op == SimOp::kFlushDirectory && named) runtime.CrashNow();
+      });
+      EXPECT_FALSE(Run(runtime, /*apply=*/true).ok());
+      ASSERT_TRUE(runtime.crashed());
+    }
+    disk_->CrashPower();
+    ASSERT_EQ(disk_->ListFiles("meta/shard-2-").size(), written);
+    const RepairReport again = RepairWithoutCatalog();
+    EXPECT_EQ(again.damages.size(), listed.damages.size());
+    EXPECT_EQ(LostRanges(again), LostRanges(listed));
+    EXPECT_EQ(kept_, rows_.size());
+  }
+}
+
 }  // namespace
 }  // namespace partita
