@@ -317,9 +317,12 @@ class Repair {
       PARTITA_CO_TRY(SiteIsOn("repair.catalog.flush") ? co_await file->WriteAndFlush(0, content)
                                                       : co_await file->WriteAt(0, content));
     }
-    PARTITA_CO_TRY(co_await world_.files.Rename(new_path, path));
-    if (!SiteIsOn("repair.catalog.dirflush")) co_return Status();
-    co_return co_await world_.files.FlushDirectory(kMetaDirectory);
+    Status renamed = co_await world_.files.Rename(new_path, path);
+    if (renamed.ok() && SiteIsOn("repair.catalog.dirflush")) {
+      renamed = co_await world_.files.FlushDirectory(kMetaDirectory);
+    }
+    if (renamed.ok()) co_return Status();
+    co_return Status::Unknown("whether the store is repaired is in doubt, list again: " + renamed.ToString());
   }
 
   RepairWorld& world_;

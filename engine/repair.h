@@ -58,7 +58,8 @@ struct RepairWorld {
 // Everything outlives the task. kNotFound: there is no store. kInvalidArgument: to be applied to a backup,
 // which is not repaired but made again. kLocked: it is in use. kUnsupported: a newer version wrote it.
 // kResourceExhausted, kNoSpace, kIoError, kCancelled: nothing was changed, but for leftovers and an
-// unfinished directory of step 2.
+// unfinished directory of step 2. kUnknown: a swap failed midway, maybe that of step 4: it is
+// the old store or the new one.
 Task<Result<RepairReport>> RepairStore(RepairWorld world, RepairOptions options);
 
 // The same for a real directory. Blocks.

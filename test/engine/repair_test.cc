@@ -164,6 +164,26 @@ TEST_F(RepairTest, ALostCatalogIsMadeAnew) {
   }
 }
 
+// The last flush that can fail is the commit's. covers: F15
+TEST_F(RepairTest, WhereTheCommitFailsMidwayTheOutcomeIsInDoubt) {
+  const std::unique_ptr<SimDisk> filled = disk_->Clone();
+  for (const std::string damaged : {"meta/catalog", "meta/shard-1-0"}) {
+    SCOPED_TRACE(damaged);
+    Code last = Code::kOk;
+    for (uint64_t skip = 0;; ++skip) {
+      disk_ = filled->Clone();
+      disk_->FlipBit(damaged, 60, 2);
+      SimRuntime runtime(NextLife(), *disk_);
+      runtime.AddFault(
+          {.operations = SimOps(SimOp::kFlushDirectory), .path_prefix = "meta", .skip = skip, .count = 1});
+      const Code code = Run(runtime, /*apply=*/true).code();
+      if (code == Code::kOk) break;
+      last = code;
+    }
+    EXPECT_EQ(last, Code::kUnknown);
+  }
+}
+
 // Of a raw table some values may look like entities, or all.
 TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAndKeysAre) {
   const std::string entity = {1, 0}, counter = {44, 1};
