@@ -165,10 +165,7 @@ class Repair {
 
   Task<Status> KeepOldBytes() {
     PARTITA_CO_TRY(co_await MakeSideDirectory());
-    for (const RepairFindings::Shard& shard : found().shards) {
-      PARTITA_CO_TRY(co_await KeepDirectory(LogDirectory(found().catalog.layout, shard.id)));
-    }
-    PARTITA_CO_TRY(co_await KeepOtherLogs());
+    PARTITA_CO_TRY(co_await KeepLogs());
     PARTITA_CO_TRY(co_await MakeIn(kMetaDirectory));
     for (const std::string& key : survey_.meta_keys()) {
       PARTITA_CO_TRY(co_await Keep(std::string(kMetaDirectory) + "/" + key));
@@ -194,17 +191,24 @@ class Repair {
     co_return co_await world_.files.CreateDirectory(side_);
   }
 
-  // Of layouts that nothing tells of any more: the next opening removes them.
-  Task<Status> KeepOtherLogs() {
+  // All that there are, whatever the catalog tells of: the next opening removes them.
+  Task<Status> KeepLogs() {
+    std::set<std::string> logs;
+    for (const RepairFindings::Shard& shard : found().shards) {
+      logs.insert(LogDirectory(found().catalog.layout, shard.id));
+    }
+    for (const std::string& name : survey_.meta_keys()) {
+      if (const auto key = ParseManifestKey(name)) logs.insert(LogDirectory(key->layout, key->shard));
+    }
     for (uint32_t layout = 1; layout <= found().layout_max; ++layout) {
-      if (layout == found().catalog.layout) continue;
       for (uint32_t shard = 0; shard < kShardCountMax; ++shard) {
         const std::string directory = LogDirectory(layout, ShardId(shard));
         PARTITA_CO_ASSIGN(const bool exists, co_await world_.files.Exists(directory));
         if (!exists) break;
-        PARTITA_CO_TRY(co_await KeepDirectory(directory));
+        logs.insert(directory);
       }
     }
+    for (const std::string& directory : logs) PARTITA_CO_TRY(co_await KeepDirectory(directory));
     co_return Status();
   }
 
@@ -225,13 +229,16 @@ class Repair {
     co_return co_await world_.files.FlushDirectory(side_ + "/" + directory);
   }
 
-  // Whoever named them: what seems to be left over may be all that a damaged store has of some keys.
+  // Whoever named them: what seems to be left over may be all that a damaged store has of some keys, and what
+  // an interrupted repair seems to have left, of a life that the catalog does not know.
   Task<Status> KeepTables() {
     std::set<ObjectId> named;
     for (const FileMeta& file : files_) named.insert(file.info->id);
     PARTITA_CO_TRY(co_await MakeIn(kObjectDirectory));
-    for (const ObjectInfo& object : found().objects) {
-      if (!named.contains(object.id)) PARTITA_CO_TRY(co_await Keep(ObjectPath(object.id)));
+    PARTITA_CO_ASSIGN(const std::vector<ObjectInfo> objects, co_await survey_.objects().List());
+    for (const ObjectInfo& object : objects) {
+      const bool is_new = object.id.value >> 32 == next_.incarnation;
+      if (!is_new && !named.contains(object.id)) PARTITA_CO_TRY(co_await Keep(ObjectPath(object.id)));
     }
     if (!SiteIsOn("repair.kept_tables.dirflush")) co_return Status();
     co_return co_await world_.files.FlushDirectory(side_ + "/" + kObjectDirectory);

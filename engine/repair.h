@@ -30,7 +30,8 @@ namespace partita {
 //                 come back under names like "recovered000007" (their id), in the account that is asked for,
 //                 without what faces kept beside them (access policies, service properties).
 //                 Of a range that had moved, or was about to, what had been deleted may be back: whose its
-//                 files were by then, and which log counts, the catalog said
+//                 files were by then, and which log counts, the catalog said. One of another store than the
+//                 manifests, or without them the logs, is as good as lost
 //
 // What is found is told before anything is written, and until the commit the watcher of options.pace can stop
 // it. Applying it writes a new layout, as a store that is opened with another number of shards does

@@ -186,6 +186,10 @@ Task<Status> RepairSurvey::FindCatalog() {
   if (catalog.ok() && catalog->store != record->store) {
     catalog = Status::Corruption(MetaPath(kCatalogKey) + ": two store ids (F66)");
   }
+  if (catalog.ok()) {
+    PARTITA_CO_ASSIGN(const bool anothers, co_await IsAnothers(record->store));
+    if (anothers) catalog = Status::Corruption(MetaPath(kCatalogKey) + ": it belongs to another store (F66)");
+  }
   if (!catalog.ok() && !IsDamage(catalog.status())) co_return catalog.status();
   if (catalog.ok()) {
     found_.store = record->store;
@@ -253,28 +257,55 @@ Task<Status> RepairSurvey::GuessLayout() {
   co_return Status::Corruption("neither the catalog nor any manifest or log is left: restore a backup");
 }
 
-// Every value of the meta store, and every segment of a log, says whose it is.
-Task<Status> RepairSurvey::FindStoreId() {
+// Every value of the meta store, and every segment of a log, says whose it is. These: what can be read of the
+// former, but for the catalog,
+Task<std::vector<StoreId>> RepairSurvey::StoresOfMeta() {
+  std::vector<StoreId> stores;
   for (const std::string& key : meta_keys_) {
-    Result<MetaRecord> record = co_await ReadMeta(key);
-    if (!record.ok()) continue;
-    found_.store = record->store;
-    co_return Status();
+    if (key == kCatalogKey) continue;
+    const Result<MetaRecord> record = co_await ReadMeta(key);
+    if (record.ok()) stores.push_back(record->store);
   }
-  for (uint32_t i = 0; i < found_.catalog.shard_count; ++i) {
-    const std::string directory = LogDirectory(found_.catalog.layout, ShardId(i));
+  co_return stores;
+}
+
+// and of each log the first of the latter.
+Task<std::vector<StoreId>> RepairSurvey::StoresOfLogs(uint32_t layout) {
+  std::vector<StoreId> stores;
+  for (uint32_t i = 0; i < kShardCountMax; ++i) {
+    const std::string directory = LogDirectory(layout, ShardId(i));
     const Result<std::vector<DirectoryEntry>> entries = co_await files_.List(directory);
     if (!entries.ok()) continue;
     for (const DirectoryEntry& entry : *entries) {
       if (!SegmentPool::NumberOf(entry.name)) continue;
-      Result<InspectedSegment> segment =
+      const Result<InspectedSegment> segment =
           co_await InspectSegment(files_, directory + "/" + entry.name, nullptr);
       if (!segment.ok() || !segment->header_valid) continue;
-      found_.store = segment->store;
-      co_return Status();
+      stores.push_back(segment->store);
+      break;
     }
   }
-  co_return Status::Corruption("nothing that can be read says which store this is: restore a backup");
+  co_return stores;
+}
+
+// Whether this catalog was put in the place of the store's own: nothing else is of its store.
+Task<Result<bool>> RepairSurvey::IsAnothers(StoreId store) {
+  std::vector<StoreId> stores = co_await StoresOfMeta();
+  if (stores.empty()) {
+    PARTITA_CO_ASSIGN(const uint32_t layout, co_await NewestLayoutOfLogs(files_));
+    if (layout > 0) stores = co_await StoresOfLogs(layout);
+  }
+  co_return !stores.empty() && std::find(stores.begin(), stores.end(), store) == stores.end();
+}
+
+Task<Status> RepairSurvey::FindStoreId() {
+  std::vector<StoreId> stores = co_await StoresOfMeta();
+  if (stores.empty()) stores = co_await StoresOfLogs(found_.catalog.layout);
+  if (stores.empty()) {
+    co_return Status::Corruption("nothing that can be read says which store this is: restore a backup");
+  }
+  found_.store = stores.front();
+  co_return Status();
 }
 
 // ---- 2. Manifests.

@@ -24,7 +24,8 @@ namespace partita {
 
 // What a damaged store still holds, and what is damaged; nothing is changed.
 //
-// Steps: 1. The catalog; a lost one is guessed from the names of manifests and logs. 2. The manifests. 3. The
+// Steps: 1. The catalog; a lost one is guessed from the names of manifests and logs, and so is one of another
+// store than they are. 2. The manifests. 3. The
 // logs, as far as they go; with a lost catalog manifests count as lost where they and the logs contradict
 // each other (repair_reach.h), and where a manifest is lost, what shows that the log is not whole is looked
 // for (repair_doubts.cc). A manifest that is older than its log, as one of an older copy of the store, counts
@@ -93,6 +94,9 @@ class RepairSurvey {
  private:
   Task<Status> FindCatalog();
   Task<Status> PassLayoutsOfLogs();
+  Task<std::vector<StoreId>> StoresOfMeta();
+  Task<std::vector<StoreId>> StoresOfLogs(uint32_t layout);
+  Task<Result<bool>> IsAnothers(StoreId store);
   Task<Status> FindStoreId();
   Task<Status> OpenObjects();
   Task<Status> ListObjects();

@@ -184,6 +184,51 @@ TEST_F(RepairTest, WhereTheCommitFailsMidwayTheOutcomeIsInDoubt) {
   }
 }
 
+// Of the two it is the catalog that does not belong here. covers: F66 F80
+TEST_F(RepairTest, ACatalogOfAnotherStoreCountsAsLost) {
+  std::string foreign;
+  {
+    SimDisk other(12);
+    SimRuntime runtime({.seed = 77, .shards = kShards}, other);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+    foreign = *other.ReadFile("meta/catalog");
+  }
+  const std::unique_ptr<SimDisk> filled = disk_->Clone();
+  for (const bool manifests_too : {false, true}) {
+    SCOPED_TRACE(manifests_too);
+    disk_ = filled->Clone();
+    disk_->WriteFile("meta/catalog", foreign);
+    for (const std::string& path : disk_->ListFiles("meta/shard-")) {
+      if (manifests_too) disk_->FlipBit(path, 60, 2);
+    }
+    const RepairReport listed = RepairWithoutCatalog();
+    ASSERT_EQ(listed.damages.size(), manifests_too ? 1u + kShards : 1u);
+    EXPECT_EQ(listed.damages[0].file, "meta/catalog");
+    EXPECT_THAT(listed.damages[0].reason, HasSubstr("another store (F66)"));
+    EXPECT_EQ(kept_, rows_.size());
+  }
+}
+
+// By such a catalog its files seem to be leftovers, and others to be missing. covers: F80
+TEST_F(RepairTest, WhatALifeHadThatAnOlderCatalogDoesNotKnowIsKept) {
+  const std::string older = *disk_->ReadFile("meta/catalog");
+  disk_->FlipBit("meta/shard-1-0", 60, 2);
+  Repair();  // And so a new life.
+  disk_->WriteFile("meta/catalog", older);
+  const auto before = AllFiles(*disk_);
+  SimRuntime runtime(NextLife(), *disk_);
+  const auto applied = Run(runtime, /*apply=*/true);
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  for (const auto& [path, bytes] : before) {
+    if (!path.starts_with("tables/") && !path.starts_with("log-2-")) continue;
+    const Result<std::string> kept = disk_->ReadFile(applied->kept_in + "/" + path);
+    ASSERT_TRUE(kept.ok()) << path;
+    EXPECT_EQ(*kept == bytes, true) << path;
+  }
+}
+
 // Of a raw table some values may look like entities, or all.
 TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAndKeysAre) {
   const std::string entity = {1, 0}, counter = {44, 1};
