@@ -122,6 +122,20 @@ Task<Status> RepairSurvey::Run() {
   PARTITA_CO_TRY(co_await FindTables());
   if (found_.catalog_lost) RebuildCatalog();
   ListDamages();
+  if (found_.report.is_backup && !found_.catalog_lost && !found_.any_manifest_lost()) {
+    PARTITA_CO_TRY(co_await ListBackup());
+  }
+  co_return Status();
+}
+
+// Of a backup a restore asks more of its meta files than that each is sound.
+Task<Status> RepairSurvey::ListBackup() {
+  const Status checked = co_await CheckIsBackup(files_);
+  if (checked.ok()) co_return Status();
+  if (!IsDamage(checked)) co_return checked;
+  found_.report.damages.push_back({.file = MetaPath(kBackupKey),
+                                   .reason = checked.ToString(),
+                                   .consequence = "the backup cannot be restored"});
   co_return Status();
 }
 

@@ -119,6 +119,7 @@ class RepairSurvey {
   Task<Status> NoteTablesIn(const TableReader& table);
   void RebuildCatalog();
   void ListDamages();
+  Task<Status> ListBackup();
   void ListLog(const RepairFindings::Shard& shard);
   void ListRotted(const RepairFindings::Shard& shard);
   void ListTable(const RepairFindings::Table& table);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/backup.h"
 #include "engine/base/site.h"
 #include "engine/base/user_key.h"
 #include "engine/damage.h"
@@ -226,6 +227,10 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<bool(uint64_t, uin
   uint64_t done = 0, due = 0;
   std::map<ObjectId, FileRef> files;
   result.damages = report_.damaged_shards;
+  PARTITA_CO_ASSIGN(const bool is_backup, co_await runtime_.files().Exists(MetaPath(kBackupKey)));
+  const Status kind = is_backup ? co_await CheckIsBackup(runtime_.files()) : Status();
+  if (!kind.ok() && !IsDamage(kind)) co_return kind;
+  if (!kind.ok()) result.damages.push_back(kind.ToString());
   for (Shard* shard : sound_shards_) {
     for (FileRef& file : shard->FileRefs()) files.emplace(file.info->id, std::move(file));
   }

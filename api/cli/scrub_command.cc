@@ -18,7 +18,8 @@ ExitCode TellScrub(const ScrubReport& scrubbed, const std::string& whose, const 
   report.Add("table_files", scrubbed.tables);
   report.Add("entries", scrubbed.entries);
   report.Add("log_segments", scrubbed.log_segments);
-  report.Add("meta_values", scrubbed.meta_values, "the catalog, and a manifest for each shard");
+  report.Add("meta_values", scrubbed.meta_values,
+             "the catalog, a manifest for each shard, of a backup its record");
   report.Add("read_bytes", scrubbed.bytes);
   report.Add("transient_reads", scrubbed.transient, "bad at first, good when read again");
   report.damages = scrubbed.damages;

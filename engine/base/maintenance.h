@@ -41,7 +41,7 @@ struct ScrubReport {
   uint64_t tables = 0;        // Table files, whole.
   uint64_t entries = 0;       // In them.
   uint64_t log_segments = 0;  // Those in use, up to where they end.
-  uint64_t meta_values = 0;   // Catalog and manifests.
+  uint64_t meta_values = 0;   // Catalog and manifests, and a backup's record.
   uint64_t bytes = 0;
   uint64_t transient = 0;  // Parts of tables, and meta values: bad at first, good when read again (F52).
   std::vector<std::string> damages;  // File, offset, rule; empty: clean.

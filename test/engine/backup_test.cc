@@ -5,6 +5,7 @@
 #include "engine/base/checksum.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/meta_format.h"
+#include "engine/repair.h"
 #include "test/engine/backup_fixture.h"
 #include "test/support/former_manifest.h"
 
@@ -277,6 +278,49 @@ TEST(BackupTest, RefusesToRestoreADamagedBackup) {
     World other(*lost, 52);
     EXPECT_FALSE(other.Restore().ok()) << file;
     EXPECT_FALSE(other.OpenRestored().ok()) << file;
+  }
+}
+
+// Not only on the day on which it is needed. covers: F50
+TEST(BackupTest, WhatIsWrongWithItsRecordIsToldByAScrubAVerifyAndARepair) {
+  SimDisk base(21);
+  MakeClosedStore(base);
+  {
+    World world(base, 50);
+    world.Open();
+    ASSERT_TRUE(world.BackUp().ok());
+    ASSERT_TRUE(world.Close().ok());
+  }
+  const std::string path = "backup/" + MetaPath(kBackupKey);
+  const MetaRecord meta = *DecodeMeta(kBackupKey, path, *base.ReadFile(path));
+  BackupRecord another = *DecodeBackupRecord(meta.value.bytes);
+  ++another.manifest_hashes[1];
+  const std::string whole = *base.ReadFile(path);
+  const std::string rotten(whole.size(), 'x');
+  for (const std::string& bytes :
+       {whole, rotten, std::string(), EncodeMeta(kBackupKey, meta.store, 1, EncodeBackupRecord(another))}) {
+    SCOPED_TRACE(bytes.size());
+    const size_t damages = bytes == whole ? 0 : 1;
+    std::unique_ptr<SimDisk> disk = base.Clone();
+    disk->WriteFile(path, bytes);
+    World world(*disk, 51);
+    StoreOptions options = BackedUpStore();
+    options.create_if_missing = false;
+    options.read_only = true;
+    auto reading = world.runtime.RunToEnd(Store::Open(world.backup_world, options));
+    ASSERT_TRUE(reading.ok()) << reading.status().ToString();
+    const auto scrubbed = world.runtime.RunToEnd((*reading)->Scrub({}));
+    ASSERT_TRUE(scrubbed.ok()) << scrubbed.status().ToString();
+    EXPECT_EQ(scrubbed->damages.size(), damages);
+    EXPECT_EQ(scrubbed->meta_values, 4u);
+    const auto verified = world.runtime.RunToEnd((*reading)->Verify(nullptr));
+    ASSERT_TRUE(verified.ok()) << verified.status().ToString();
+    EXPECT_EQ(verified->damages.size(), damages);
+    EXPECT_TRUE(world.runtime.RunToEnd((*reading)->Close()).ok());
+    const auto listed =
+        world.runtime.RunToEnd(RepairStore({.files = world.backup, .clock = world.runtime.clock()}, {}));
+    ASSERT_TRUE(listed.ok()) << listed.status().ToString();
+    EXPECT_EQ(listed->damages.size(), damages);
   }
 }
 
