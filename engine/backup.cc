@@ -436,8 +436,14 @@ Task<Result<BackupReport>> RestoreBackup(Clock& clock, uint64_t random, FileSyst
   PARTITA_CO_TRY(co_await MakeRoom(to));
   PARTITA_CO_TRY(BeginNewLife(contents.record, clock.WallTicks(), random, &contents.image));
   ImageWriter writer(clock, from, to, nullptr, contents.image, options);
-  PARTITA_CO_TRY(co_await writer.WriteAndVerify());
-  PARTITA_CO_TRY(co_await writer.Complete(nullptr));
+  Status made = co_await writer.WriteAndVerify();
+  if (made.ok()) made = co_await writer.Complete(nullptr);
+  if (!made.ok()) {
+    const Status removed = co_await MakeRoom(to);  // The disk that was full is another store's, too.
+    if (removed.ok()) co_return made;
+    co_return Status(made.code(),
+                     made.message() + "; what was copied is left there (" + removed.message() + ")");
+  }
   BackupReport report = writer.report();
   report.created_ticks = contents.record.created_ticks;
   co_return report;

@@ -74,6 +74,7 @@ Task<Result<BackupReport>> WriteBackup(Clock& clock, FileSystem& store, const St
 
 // Makes a store of the backup in `from` in the directory `to`, which is empty or holds an unfinished
 // restore; verified when it returns. kInvalidArgument: `from` is no complete backup. `random`: any number.
+// Where it fails it removes what it has copied, or says that this is left there.
 Task<Result<BackupReport>> RestoreBackup(Clock& clock, uint64_t random, FileSystem& from, FileSystem& to,
                                          const BackupOptions& options);
 

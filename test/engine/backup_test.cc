@@ -337,6 +337,36 @@ TEST(BackupTest, RefusesToRestoreWithAClockBehindTheBackup) {
   EXPECT_THAT(restored.status().message(), testing::HasSubstr("F17"));
 }
 
+// The disk may be one that other stores want to write to.
+TEST(BackupTest, ARestoreThatFailsRemovesWhatItCopiedOrSaysThatItIsLeft) {
+  SimDisk disk(22);
+  MakeClosedStore(disk);
+  {
+    World world(disk, 50);
+    world.Open();
+    ASSERT_TRUE(world.BackUp().ok());
+    ASSERT_TRUE(world.Close().ok());
+  }
+  for (const bool can_remove : {true, false}) {
+    World world(disk, 51);
+    const size_t full = world.runtime.AddFault({.operations = SimOps(SimOp::kWrite),
+                                                .path_prefix = "restored/tables/",
+                                                .skip = 1,
+                                                .code = Code::kNoSpace});
+    if (!can_remove) {
+      world.runtime.AddFault({.operations = SimOps(SimOp::kRemove), .path_prefix = "restored/tables/"});
+    }
+    const auto report = world.Restore();
+    EXPECT_EQ(report.code(), Code::kNoSpace) << report.status().ToString();
+    EXPECT_GE(world.runtime.FaultHits(full), 1u);
+    EXPECT_EQ(report.status().message().find("is left there") == std::string::npos, can_remove);
+    std::map<std::string, std::string> left = FilesIn(disk, "restored");
+    left.erase("restored/LOCK");
+    EXPECT_EQ(left.empty(), can_remove);
+  }
+  ExpectRestores(disk, 52);
+}
+
 TEST(BackupTest, StopsWhenItIsAskedTo) {
   SimDisk disk(16);
   MakeClosedStore(disk);
