@@ -356,7 +356,7 @@ Status BeginNewLife(const BackupRecord& record, uint64_t wall_ticks, uint64_t ra
   }
   // The original may have gone on since. What it gives is the last version and one, or the clock's where that
   // is more, and it writes less often than the clock ticks: so it is no further ahead of the clock than it
-  // was then, but for a lease.
+  // was then, but for a lease, unless its clock was set back.
   const uint64_t ahead = std::max(highest.value, record.created_ticks) - record.created_ticks;
   const Version floor(wall_ticks + ahead + kLeaseTicksMax);
   for (Manifest& manifest : image->manifests) manifest.version_ceiling = floor;

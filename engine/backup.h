@@ -35,7 +35,8 @@ class Runtime;
 // A restored store keeps its store id, which every seal contains. Its versions begin above all that the
 // backup's shards could have shown and above the wall clock, by as much as they were ahead of it and a lease,
 // so that no ETag is given a second time although the original went on after the backup (F17); a wall clock
-// that is behind that time is refused.
+// that is behind that time is refused. That holds where the original's wall clock was not set back since the
+// backup, and this one is behind it by no more than the lease: nothing here shows either.
 // Its incarnation is a random number above the backup's by kLifeJumpMin or more: neither the original nor
 // another store from the same backup gives its files and log segments the same names and identities (F30,
 // F41).
