@@ -303,8 +303,9 @@ class Table {
 
   // Starts it and returns; `done` is called once, as by WriteAsync, and may ask for the next page there.
   // `options` is copied; what its `cancelled` points to must outlive the call of `done`, this handle need
-  // not. In flight a page counts with what it may hold: its bytes_limit, or its limit in entities of 1 MiB
-  // where that is less. So tight limits let more be in flight; and while a page counts with all that may be
+  // not. In flight a page counts with the stored bytes that it may hold, but for the entity that reaches its
+  // bytes_limit: with that, or with its limit in entities of 1 MiB where that is less. (Decoded they take
+  // more.) So tight limits let more be in flight; and while a page counts with all that may be
   // (memory_bytes / 16), as one of 4 MiB does where memory_bytes is 64 MiB, other calls get kBusy.
   void QueryAsync(const QueryOptions& options, std::function<void(Result<Page>)> done) const;
 
