@@ -314,10 +314,12 @@ std::string DamageOfRoot(const std::string& directory) {
   if (fs::exists(root / kMetaDirectory / kUnfinishedKey, error)) {
     return directory + " holds a backup or restore that did not end (meta/unfinished); make it again";
   }
-  for (const std::string& name :
-       {std::string(kMetaDirectory), std::string(kObjectDirectory), LogDirectory(1, ShardId(0))}) {
-    const fs::directory_iterator files(root / name, error);
-    if (!error && files != fs::directory_iterator()) {
+  for (fs::directory_iterator entry(root, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name != kMetaDirectory && name != kObjectDirectory && !ParseLogDirectory(name)) continue;
+    std::error_code unread;
+    const fs::directory_iterator files(entry->path(), unread);
+    if (!unread && files != fs::directory_iterator()) {
       return path.string() + " is missing beside other files of a store (F69); see 'partita repair'";
     }
   }

@@ -15,6 +15,7 @@ namespace partita {
 namespace {
 
 constexpr std::string_view kManifestPrefix = "shard-";
+constexpr std::string_view kLogPrefix = "log-";
 
 // What references name by number: their bounds and tables, each once.
 class Named {
@@ -69,6 +70,19 @@ class Named {
   std::vector<const TableInfo*> tables_;  // As references come to them.
   std::map<ObjectId, uint64_t> numbers_;  // In tables_.
 };
+
+// "PREFIX" "LAYOUT-SHARD".
+std::optional<ShardOfLayout> ParseShardOfLayout(std::string_view prefix, std::string_view name) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  ShardOfLayout out;
+  const char* end = name.data() + name.size();
+  auto layout = std::from_chars(name.data() + prefix.size(), end, out.layout);
+  if (layout.ec != std::errc() || layout.ptr == end || *layout.ptr != '-') return std::nullopt;
+  if (out.layout == 0 || out.layout > kLayoutMax) return std::nullopt;
+  auto shard = std::from_chars(layout.ptr + 1, end, out.shard.value);
+  if (shard.ec != std::errc() || shard.ptr != end || out.shard.value >= kShardCountMax) return std::nullopt;
+  return out;
+}
 
 }  // namespace
 
@@ -236,15 +250,7 @@ std::string ManifestKey(uint32_t layout, ShardId shard) {
 }
 
 std::optional<ShardOfLayout> ParseManifestKey(std::string_view key) {
-  if (!key.starts_with(kManifestPrefix)) return std::nullopt;
-  ShardOfLayout out;
-  const char* end = key.data() + key.size();
-  auto layout = std::from_chars(key.data() + kManifestPrefix.size(), end, out.layout);
-  if (layout.ec != std::errc() || layout.ptr == end || *layout.ptr != '-') return std::nullopt;
-  if (out.layout == 0 || out.layout > kLayoutMax) return std::nullopt;
-  auto shard = std::from_chars(layout.ptr + 1, end, out.shard.value);
-  if (shard.ec != std::errc() || shard.ptr != end || out.shard.value >= kShardCountMax) return std::nullopt;
-  return out;
+  return ParseShardOfLayout(kManifestPrefix, key);
 }
 
 Status ManifestMissing(uint32_t layout, ShardId shard) {
@@ -253,7 +259,11 @@ Status ManifestMissing(uint32_t layout, ShardId shard) {
 }
 
 std::string LogDirectory(uint32_t layout, ShardId shard) {
-  return "log-" + std::to_string(layout) + "-" + std::to_string(shard.value);
+  return std::string(kLogPrefix) + std::to_string(layout) + "-" + std::to_string(shard.value);
+}
+
+std::optional<ShardOfLayout> ParseLogDirectory(std::string_view name) {
+  return ParseShardOfLayout(kLogPrefix, name);
 }
 
 Task<Result<Manifest>> ManifestStore::Load() {

@@ -75,6 +75,7 @@ Status ManifestMissing(uint32_t layout, ShardId shard);
 // The directory of a shard's log. A layout has its own, so a store whose number of shards changed
 // never reads a log of another layout.
 std::string LogDirectory(uint32_t layout, ShardId shard);
+std::optional<ShardOfLayout> ParseLogDirectory(std::string_view name);  // Nothing: it is another.
 
 // Loads and replaces one shard's manifest; remembers the generation. One user at a time.
 class ManifestStore {

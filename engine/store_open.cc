@@ -74,6 +74,27 @@ Status NoStoreHere() {
   return Status::NotFound("there is no store in this directory; to create one, say so (create_if_missing)");
 }
 
+Status CatalogMissing() {
+  return Status::Corruption(
+      "meta/catalog is missing beside other files of a Partita store (F69); restore it, or move the "
+      "directory away");
+}
+
+// What has a name that only a store gives. `others`: what is in the root and no file.
+Task<Result<bool>> HoldsStoreFiles(FileSystem& files, std::vector<std::string> others) {
+  for (const std::string& other : others) {
+    const bool is_log = ParseLogDirectory(other).has_value();
+    if (!is_log && other != kMetaDirectory && other != kObjectDirectory) continue;
+    const Result<std::vector<DirectoryEntry>> entries = co_await files.List(other);
+    if (!entries.ok() && entries.code() != Code::kNotFound) co_return entries.status();
+    for (const DirectoryEntry& entry : entries.ok() ? *entries : std::vector<DirectoryEntry>()) {
+      // Of a log of an earlier layout the directory stays, without a file.
+      if (is_log || ParseManifestKey(entry.name) || ParseObjectName(entry.name)) co_return true;
+    }
+  }
+  co_return false;
+}
+
 }  // namespace
 
 Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions options) {
@@ -258,6 +279,10 @@ Task<Status> Store::SaveCatalog(Catalog next) {
 }
 
 Task<Status> Store::CheckEmptyDirectory(FileSystem& files) {
+  PARTITA_CO_ASSIGN(const std::vector<std::string> others, co_await files.ListOthers());
+  // Whatever else is there, such as what a repair has kept.
+  PARTITA_CO_ASSIGN(const bool has_store_files, co_await HoldsStoreFiles(files, others));
+  if (has_store_files) co_return CatalogMissing();
   PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await files.List(""));
   bool has_more = false;
   for (const DirectoryEntry& entry : entries) {
@@ -269,7 +294,6 @@ Task<Status> Store::CheckEmptyDirectory(FileSystem& files) {
     co_return Status::InvalidArgument("the directory is not a Partita store: it holds '" + entry.name +
                                       "' but no meta/catalog; name an empty or a new directory");
   }
-  PARTITA_CO_ASSIGN(std::vector<std::string> others, co_await files.ListOthers());
   for (const std::string& other : others) {
     // What a creation that was interrupted leaves, and what a new file system has.
     const bool is_known = other == kMetaDirectory || other == kObjectDirectory ||
@@ -292,12 +316,7 @@ Task<Status> Store::CheckEmptyDirectory(FileSystem& files) {
     PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> tables, co_await files.List(kObjectDirectory));
     has_more = has_more || !tables.empty();
   }
-  if (has_log || has_more) {
-    co_return Status::Corruption(
-        "meta/catalog is missing beside other files of a Partita store (F69); restore it, "
-        "or move the directory away");
-  }
-  co_return Status();
+  co_return has_log || has_more ? CatalogMissing() : Status();
 }
 
 Task<Status> Store::CheckPlace(FileSystem& files, bool create_if_missing) {

@@ -574,6 +574,33 @@ TEST_P(DatabaseTest, AMissingCatalogBesideStoreFilesIsDamage) {
   EXPECT_THAT(opened.status().message(), HasSubstr("F69"));
 }
 
+// Its logs have other names then, and a repair has kept something beside them.
+TEST_P(DatabaseTest, AMissingCatalogOfAStoreThatChangedIsDamageToo) {
+  MakeTable();
+  ASSERT_TRUE(database_->Close().ok());
+  const std::string store = directory_.path() + "/store";
+  {
+    Options options = OptionsOf();
+    options.shards = options.shards + 1;
+    auto opened = Database::Open(options);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    ASSERT_TRUE((*opened)->Close().ok());
+  }
+  ASSERT_TRUE(std::filesystem::exists(store + "/log-2-0"));
+  std::filesystem::remove_all(store + "/meta");
+  std::filesystem::create_directory(store + "/damaged-20260131T120000Z");
+  for (const bool create : {false, true}) {
+    Options options = OptionsOf();
+    options.create_if_missing = create;
+    const auto opened = Database::Open(options);
+    EXPECT_EQ(opened.code(), Code::kCorruption) << opened.status().ToString();
+    EXPECT_THAT(opened.status().message(), AllOf(HasSubstr("F69"), HasSubstr("partita repair")));
+  }
+  std::filesystem::remove_all(store + "/log-2-0");
+  std::filesystem::create_directory(store + "/log-2-0");
+  EXPECT_EQ(Database::Open(OptionsOf()).code(), Code::kCorruption) << "the log of another shard is there";
+}
+
 TEST_P(DatabaseTest, OptionsOutOfBoundsAreRefusedByName) {
   Options options = OptionsOf();
   options.memory_bytes = 1;

@@ -20,6 +20,11 @@ TEST(ManifestKeyTest, SaysOfWhichLayoutAndShardItIs) {
       ASSERT_TRUE(read.has_value()) << key;
       EXPECT_EQ(read->layout, layout);
       EXPECT_EQ(read->shard, ShardId(shard));
+      const std::optional<ShardOfLayout> log = ParseLogDirectory(LogDirectory(layout, ShardId(shard)));
+      ASSERT_TRUE(log.has_value());
+      EXPECT_EQ(log->layout, layout);
+      EXPECT_EQ(log->shard, ShardId(shard));
+      EXPECT_FALSE(ParseLogDirectory(key).has_value());
     }
   }
 }
