@@ -49,13 +49,21 @@ struct GrowingBackup {
   std::unique_ptr<DirectoryLock> lock;
 };
 
+Status Foreign(const fs::path& directory, const std::string& name) {
+  return Status::AlreadyExists("'" + directory.string() + "' holds '" + name +
+                               "', which no backup made; it is left alone, and so is the directory");
+}
+
 Status CheckNothingForeign(const fs::path& path) {
   std::error_code error;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name == "LOCK" || name == kMetaDirectory || name == kObjectDirectory) continue;
-    return Status::AlreadyExists("'" + path.string() + "' holds '" + name +
-                                 "', which no backup made; it is left alone, and so is the directory");
+    if (name == "LOCK") continue;
+    if (name != kMetaDirectory && name != kObjectDirectory) return Foreign(path, name);
+    for (fs::directory_iterator inner(entry->path(), error); !error && inner != end; inner.increment(error)) {
+      if (!fs::is_regular_file(inner->symlink_status(error)))
+        return Foreign(path, name + "/" + inner->path().filename().string());
+    }
   }
   return error ? FailedTo("look into", path, error) : Status();
 }
@@ -141,7 +149,9 @@ Result<BackupReport> BackUpStore(Runtime& runtime, Store& store, const std::stri
   // Its own, as it is locked, unless it has its name by now. What is not removed the next attempt removes.
   if (!fs::exists(fs::symlink_status(place.whole(), error)) &&
       RemoveLeftover(*growing->files, place.partial()).ok()) {
-    fs::remove_all(place.partial(), error);
+    for (const char* name : {kMetaDirectory, kObjectDirectory, "LOCK"})
+      fs::remove(place.partial() / name, error);
+    fs::remove(place.partial(), error);
   }
   return report.status().WithContext("backup to '" + directory + "'");
 }

@@ -274,6 +274,30 @@ TEST_F(MaintenanceTest, AKilledBackupNeverHasTheNameOfACompleteOneAndTheNextOneT
   EXPECT_EQ(CountOf(*database, "Rows"), 200u);
 }
 
+TEST_F(MaintenanceTest, ABackupDoesNotGrowWhereAnotherHasFoldersAndLeavesThemAlone) {
+  auto database = Open(SmallStore(store_));
+  Fill(*database, "Rows", 10);
+  for (const std::string name : {"/tables", "/meta"}) {
+    const std::string foreign = backup_ + ".partial" + name + "/2024";
+    fs::create_directories(foreign);
+    EXPECT_EQ(database->Backup(backup_).code(), Code::kAlreadyExists);
+    EXPECT_TRUE(fs::exists(foreign));
+    fs::remove_all(backup_ + ".partial");
+  }
+  EXPECT_TRUE(database->Backup(backup_).ok());
+}
+
+// A backup that fails removes its own folders.
+TEST_F(MaintenanceTest, ABackupThatIsStoppedLeavesNothing) {
+  auto database = Open(SmallStore(store_));
+  Fill(*database, "Rows", 200);
+  BackupOptions options;
+  options.pace.progress = [](uint64_t, uint64_t) { return false; };
+  EXPECT_EQ(database->Backup(backup_, options).code(), Code::kCancelled);
+  EXPECT_FALSE(fs::exists(backup_));
+  EXPECT_FALSE(fs::exists(backup_ + ".partial"));
+}
+
 // Its tables could be opened by nobody: Options::account takes no such name.
 TEST_F(MaintenanceTest, ARepairForAnAccountThatNobodyCanHaveIsRefusedBeforeAnythingIsDone) {
   {
