@@ -12,6 +12,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "api/cli/output_file.h"
 #include "engine/base/checksum.h"
 
 namespace partita {
@@ -41,17 +42,27 @@ Result<std::string> HashBefore(const std::string& source, uint64_t offset) {
   return std::string(text);
 }
 
+bool WriteWhole(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
 Status WriteDurably(const std::string& path, const std::string& text) {
   const std::string fresh = path + ".new";
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return SystemFailure("cannot write", fresh);
-  const ssize_t written = ::write(fd, text.data(), text.size());
-  const bool whole = written == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+  const bool whole = WriteWhole(fd, text) && ::fsync(fd) == 0;
   Status status = whole ? Status() : SystemFailure("cannot write", fresh);
   ::close(fd);
   if (status.ok() && std::rename(fresh.c_str(), path.c_str()) != 0)
     status = SystemFailure("cannot replace", path);
   if (!status.ok()) ::unlink(fresh.c_str());
+  if (status.ok() && !FlushNameOf(path)) status = SystemFailure("cannot flush the directory of", path);
   return status;
 }
 
@@ -153,8 +164,8 @@ Result<std::optional<ImportCheckpoint>> LoadCheckpoint(const std::string& source
 
 Status RemoveCheckpoint(const std::string& source) {
   const std::string path = CheckpointPath(source);
-  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status();
-  return SystemFailure("cannot remove", path);
+  if (::unlink(path.c_str()) != 0) return errno == ENOENT ? Status() : SystemFailure("cannot remove", path);
+  return FlushNameOf(path) ? Status() : SystemFailure("cannot flush the directory of", path);
 }
 
 }  // namespace partita

@@ -50,6 +50,7 @@ Status SaveCheckpoint(const std::string& source, const ImportCheckpoint& checkpo
 Result<std::optional<ImportCheckpoint>> LoadCheckpoint(const std::string& source,
                                                        const ImportCheckpoint& expected);
 
+// Durably: one that comes back by a loss of power would pass for the next import's.
 Status RemoveCheckpoint(const std::string& source);
 
 }  // namespace partita

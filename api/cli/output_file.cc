@@ -41,6 +41,17 @@ Destination Follow(const std::string& name) {
 
 }  // namespace
 
+bool FlushNameOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool flushed = ::fsync(fd) == 0;
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return flushed;
+}
+
 OutputFile::OutputFile(const std::string& name, Console& console)
     : file_(name == "-" ? "" : name), console_(console), working_name_(file_) {}
 
@@ -155,16 +166,7 @@ Status OutputFile::PutInPlace() {
   }
   if (std::rename(working_name_.c_str(), final_name_.c_str()) != 0) return Failure("cannot replace");
   finished_ = true;
-  return FlushNames();
-}
-
-Status OutputFile::FlushNames() const {
-  const std::string parent = std::filesystem::path(final_name_).parent_path().string();
-  const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool flushed = fd >= 0 && ::fsync(fd) == 0;
-  const Status status = flushed ? Status() : Failure("cannot flush the directory of");
-  if (fd >= 0) ::close(fd);
-  return status;
+  return FlushNameOf(final_name_) ? Status() : Failure("cannot flush the directory of");
 }
 
 Status OutputFile::Failure(const char* what) const {

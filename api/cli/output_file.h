@@ -11,6 +11,9 @@
 
 namespace partita {
 
+// Makes durable that the file `path` bears its name, or that none does. False: errno tells why.
+bool FlushNameOf(const std::string& path);
+
 // What a command writes to where its user said: a file, what is no regular file itself, or the console.
 //
 // A file appears under its name only when it is whole: it is written as FILE.partita-partial, a name that
@@ -43,7 +46,6 @@ class OutputFile {
   bool StillBearsItsName(int fd) const;
   bool TakeMode(int fd) const;
   Status PutInPlace();
-  Status FlushNames() const;
   Status Failure(const char* what) const;
 
   const std::string file_;  // As it was named; empty: the console.
