@@ -86,6 +86,20 @@ Task<void> OpenFiles(FilesToOpen* all) {
   co_await lanes.Join();
 }
 
+// What catalog and manifest say of the versions that a shard has given; the log knows the rest.
+Version HighestNamed(const Catalog& catalog, const Manifest& manifest) {
+  Version highest = manifest.version_ceiling;
+  for (const FileMeta& file : manifest.files) highest = HigherGiven(highest, file.info->version_max);
+  std::unordered_set<uint32_t> own;
+  for (const RangeDescriptor& range : catalog.ranges) {
+    if (range.owner == manifest.shard) own.insert(LoadBe32(range.lower.data()));
+  }
+  for (const TablePtr& table : catalog.tables) {
+    if (own.contains(table->id.value)) highest = HigherGiven(highest, Version(table->created_ticks));
+  }
+  return highest;
+}
+
 }  // namespace
 
 Shard::Shard(ShardContext context, ShardId id)
@@ -166,15 +180,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   frozen_at_segment_ = manifest.log_segment - (view->active->empty() || context_.read_only ? 0 : 1);
   replay_from_ = manifest.replay_from;
 
-  Version floor = std::max({recovered_.log.version_max, replayed_version_, manifest.version_ceiling});
-  for (const FileMeta& file : manifest.files) floor = HigherGiven(floor, file.info->version_max);
-  std::unordered_set<uint32_t> own;
-  for (const RangeDescriptor& range : catalog.ranges) {
-    if (range.owner == id_) own.insert(LoadBe32(range.lower.data()));
-  }
-  for (const TablePtr& table : catalog.tables) {
-    if (own.contains(table->id.value)) floor = HigherGiven(floor, Version(table->created_ticks));
-  }
+  Version floor = std::max({recovered_.log.version_max, replayed_version_, HighestNamed(catalog, manifest)});
   version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);
   Clock& clock = context_.runtime.clock();
